@@ -18,6 +18,7 @@ const { respond } = require('../lib/http');
 const { Live } = require('../lib/live');
 const { Answer } = require('../lib/live/answer');
 const { State } = require('../lib/live/state');
+const { send } = require('../lib/pipeline');
 const { Pool } = require('../lib/pool');
 
 const WRITES = 10; // a second
@@ -92,7 +93,7 @@ async function serve(name, config) {
 }
 
 /** The process of the readers: each on the list of its number, or all on the first one. */
-async function read(name, port, count, lists, config) {
+async function read(name, port, count, lists, writes, config) {
   const { live } = await import('../client-parser/live.js');
   const committed = new Map(); // when, by version
   const times = [];
@@ -141,7 +142,7 @@ async function read(name, port, count, lists, config) {
       times.length = bytes = 0;
       const write = async () => {
         const mine = ++version;
-        writing = setTimeout(write, Math.random() * 2000 / WRITES);
+        writing = setTimeout(write, Math.random() * 2000 / writes);
         await writer.query('UPDATE items SET version = $1 WHERE list = $2 AND id = $3', [mine, mine % Math.min(lists, PARSING), mine % ROWS]);
         committed.set(mine, performance.now());
       };
@@ -155,13 +156,13 @@ async function read(name, port, count, lists, config) {
   process.send({ ready: true });
 }
 
-async function measure(name, config, seconds, count, lists) {
+async function measure(name, config, seconds, count, lists, writes) {
   const start = (...args) => fork(__filename, ['child', ...args.map(each => JSON.stringify(each))], { execArgv: ['--expose-gc'] });
   const server = start('serve', name, config);
   const [{ port }] = await once(server, 'message');
   const ask = async (child, what) => (child.send(what), (await once(child, 'message'))[0]);
   const idle = await ask(server, 'memory');
-  const readers = start('read', name, port, count, lists, config);
+  const readers = start('read', name, port, count, lists, writes, config);
   await once(readers, 'message');
   await sleep(3000);
   const full = await ask(server, 'memory');
@@ -182,34 +183,36 @@ async function measure(name, config, seconds, count, lists) {
 
 /** The cost of asking again for 1,000 rows that are as before, beside a plain query: CPU, medians of alternating rounds. */
 async function unchanged(config) {
-  const client = new Client(config);
-  await client.connect();
+  const pool = new Pool(config, { size: 1 });
   const text = 'SELECT id, name, note, version FROM items WHERE list < 10 ORDER BY list, id';
-  const live = new Live(client, { interval: 0 });
+  const live = new Live(pool, { interval: 0 });
   const request = new Request('http://localhost/', { headers: { accept: TYPE } });
   const body = (await live.respond(request, text)).body.getReader();
   await body.read();
-  const { queryTo } = client;
+  const { lease, lease: { run } } = pool;
+  const alive = setInterval(() => {}, 1000); // nothing else keeps the program while a result rests
   const rounds = { plain: [], rows: [], again: [] };
-  const collect = () => client.queryTo(new Writable({ write(chunk, encoding, callback) { callback(); } }), text);
+  const collect = () => pool.queryTo(new Writable({ write(chunk, encoding, callback) { callback(); } }), text);
   const again = () => new Promise(resolve => {
-    client.queryTo = (...query) => queryTo.apply(client, query).finally(() => setImmediate(resolve));
+    lease.run = (...work) => run.apply(lease, work).finally(() => setImmediate(resolve));
     live.changed();
   });
-  const ways = { plain: collect, rows: async () => (await client.query(text)).rows.length, again };
+  const ways = { plain: collect, rows: async () => (await pool.query(text, [], { decode: false })).rows.length, again };
   for (let round = 0; round < 30; round++) {
     for (const name in ways) {
+      lease.run = run;
       const before = process.cpuUsage();
       for (let i = 0; i < 50; i++) await ways[name]();
       const { user, system } = process.cpuUsage(before);
       rounds[name].push((user + system) / 50);
     }
   }
+  clearInterval(alive);
+  lease.run = run;
   await live.end();
-  client.queryTo = queryTo;
-  const { rows: values } = await client.query("SELECT string_agg(id::text, ',') AS ids FROM items WHERE list < 10");
-  client.destroy();
-  return Object.fromEntries(Object.entries(rounds).map(([name, list]) => [name, at(list, 0.5)]).concat([['rowCount', values[0].ids.split(',').length]]));
+  const { rows: { length: rowCount } } = await pool.query(text);
+  await pool.end();
+  return { rowCount, ...Object.fromEntries(Object.entries(rounds).map(([name, list]) => [name, at(list, 0.5)])) };
 }
 
 /** Bytes of a state in which one of 1,000 rows is new, and milliseconds that a state of so many new rows takes. */
@@ -218,7 +221,7 @@ async function states(config) {
   await client.connect();
   const bodyOf = async (text, values) => {
     const answer = new Answer({ max_bytes: Infinity, max_rows: Infinity });
-    await client.queryTo(answer, text, values, { as: answer });
+    await send(client.lease, {}, () => answer.request({ text, values }));
     return answer.bytes;
   };
   const text = 'SELECT id, name, note, CASE WHEN list * 100 + id = $1 THEN 1 ELSE version END FROM items WHERE list < 10 ORDER BY list, id';
@@ -250,13 +253,13 @@ async function main() {
   const config = { host: database.host, port: database.port, user: database.user, password: database.password, database: database.database };
   const lines = [
     [`one result, ${count} readers`, 'live', count, 1], [`${count} results with tags of their own`, 'live', count, count],
-    [`${count} results, all with the tag of the table`, 'table', count, count], ['one reader', 'live', 1, 1],
+    [`${count} results, all with the tag of the table`, 'table', count, count], ['one reader', 'live', 1, 1], ['one reader, 2 writes a second', 'live', 1, 1, 2],
     [`one result, ${count} readers: polling each second`, 'polling', count, 1],
     [`one result, ${count} readers: subscribe of postgres, JSON, server-sent events`, 'events', count, 1]
   ];
   console.log(`${WRITES} writes a second, ${ROWS} rows a result\n\n| | cores of the server | commit to page: p50 ms | p99 ms | bytes/s a reader | memory a reader |\n|---|--:|--:|--:|--:|--:|`);
-  for (const [title, name, readers, lists] of lines) {
-    const { cores, p50, p99, bytes, memory } = await measure(name, config, seconds, readers, lists);
+  for (const [title, name, readers, lists, writes = WRITES] of lines) {
+    const { cores, p50, p99, bytes, memory } = await measure(name, config, seconds, readers, lists, writes);
     const cells = [cores.toFixed(2), p50?.toFixed(1), p99?.toFixed(1), bytes.toFixed(0), readers > 1 ? `${(memory / 1000).toFixed(1)} kB` : ''];
     console.log(`| ${title} | ${cells.join(' | ')} |`);
   }

@@ -163,6 +163,7 @@ async function answerWeb(session, request, ...query) {
   const { method, headers, signal } = request;
   throwIfAborted({ signal });
   const response = new WebResponse();
+  response.req = request; // in Node.js, its signal does not abort once it was collected
   const written = Promise.resolve(answer(session, { method, headers: Object.fromEntries(headers) }, response, ...query));
   const unwatch = signal && watchSignal(signal, error => response.destroy(error));
   written.catch(() => {}).finally(unwatch);

@@ -1,63 +1,77 @@
 'use strict';
 
-const { Writable } = require('node:stream');
-const { UsageError, backend } = require('../protocol');
+const { UsageError, backend, decodeCommandComplete } = require('../protocol');
+const { giveUp } = require('../pipeline');
+const { QueryRequest } = require('../requests');
 
 const NOTHING = Buffer.alloc(0);
 const SUSPENDED = Buffer.from([backend.PortalSuspended, 0, 0, 0, 4]);
 
-/**
- * What a query answers: its encoder, see StreamReceiver, and its target, to which nothing is written. It copies nothing as long as
- * the messages are those of the answer before.
- */
-class Answer extends Writable {
+/** What a query answers, see Receiver. It copies nothing as long as the messages are those of the answer before. */
+class Answer {
   #before;
-  #chunks = []; // the messages from the first one that differs
+  #chunks; // none as long as everything is as before
+  #error; // why it was given up
   #length;
   #limits;
+  #request;
   #rows;
-  #same; // bytes that are as before
 
   /**
-   * @param {{max_bytes: number, max_rows: number}} limits above them, it is destroyed with an error
+   * @param {{max_bytes: number, max_rows: number}} limits above them, the request is given up
    * @param {Buffer} [before] the answer before
    */
   constructor(limits, before = NOTHING) {
-    super();
     this.#before = before;
     this.#limits = limits;
+    this.cmd = undefined;
   }
 
-  toString() { return 'live'; }
+  /** @returns {QueryRequest} whose result this is; another one after a loss */
+  request({ text, values, cache = true, paramTypes }) {
+    if (this.#error !== undefined) throw this.#error;
+    return (this.#request = new QueryRequest(text, values, 0, cache, paramTypes, this));
+  }
 
-  start(out, rowParser, format) {
+  giveUp(error) {
+    this.#error = error;
+    if (this.#request !== undefined) giveUp(this.#request, error);
+  }
+
+  start(rowParser, format) {
     this.#chunks = [];
-    this.#length = this.#rows = this.#same = 0;
+    this.#length = this.#rows = 0;
     const description = rowParser?.description(format) ?? NOTHING;
     this.#take(description, 0, description.length);
   }
 
-  messages(out, buf, start, end, count) {
+  receiveData(buf, start, end, count) {
     this.#rows += count;
     this.#take(buf, start, end);
-  }
-
-  message(out, buf, start) { if (buf[start] === backend.CommandComplete) this.#take(SUSPENDED, 0, SUSPENDED.length); }
-
-  #take(buf, start, end) {
-    if (this.destroyed) return;
-    this.#length += end - start;
     const { max_bytes: bytes, max_rows: rows } = this.#limits;
     const limit = this.#length > bytes ? `${bytes} bytes (max_bytes)` : this.#rows > rows ? `${rows} rows (max_rows)` : undefined;
-    if (limit !== undefined) return void this.destroy(new UsageError(`the result has more than ${limit}`, '54000'));
-    const piece = buf.subarray(start, end);
-    const isSame = this.#chunks.length === 0 && piece.equals(this.#before.subarray(this.#same, this.#length));
-    if (isSame) this.#same = this.#length;
-    else this.#chunks.push(Buffer.from(piece));
+    if (limit !== undefined) this.giveUp(new UsageError(`the result has more than ${limit}`, '54000'));
+  }
+
+  receive(type, buf, start, end) {
+    if (type !== backend.CommandComplete) return;
+    ({ cmd: this.cmd } = decodeCommandComplete(buf, start, end));
+    this.#take(SUSPENDED, 0, SUSPENDED.length);
+  }
+
+  #take(buf, start, end) {
+    const from = this.#length;
+    const to = this.#length += end - start;
+    const before = this.#before;
+    if (this.#chunks.length === 0) {
+      if (to <= before.length && buf.compare(before, from, to, start, end) === 0) return;
+      this.#chunks.push(before.subarray(0, from));
+    }
+    this.#chunks.push(Buffer.from(buf.subarray(start, end)));
   }
 
   /** @returns {Buffer} RowDescription, DataRow messages, PortalSuspended: the answer before, if it is the same */
-  get bytes() { return this.#chunks.length === 0 ? this.#before : Buffer.concat([this.#before.subarray(0, this.#same), ...this.#chunks]); }
+  get bytes() { return this.#chunks.length === 0 ? this.#before : Buffer.concat(this.#chunks); }
 }
 
 module.exports = { Answer };

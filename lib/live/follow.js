@@ -27,7 +27,7 @@ function follower(session, changed) {
       const isVisible = ({ xid }) => (low(next) - xid | 0) > 0 && !unseen.has(xid);
       const visible = commits.filter(isVisible);
       commits = commits.filter(each => !isVisible(each));
-      for (const tag of new Set(visible.flatMap(({ tags }) => tags))) changed(tag);
+      for (const tag of new Set(visible.flatMap(({ tags }) => [...tags]))) changed(tag);
       if (commits.length > 0) await sleep(PAUSE);
     }
   }
@@ -36,8 +36,8 @@ function follower(session, changed) {
     const { type, xid, relation, relations = [relation], payload, missed } = each;
     if (typeof each === 'string') changed(each);
     else if (type === undefined || type === 'missed') changed(missed || !payload ? undefined : payload);
-    else if (type === 'begin') current = { xid, tags: [] };
-    else if (type !== 'commit') current.tags.push(...relations.map(({ name }) => name));
+    else if (type === 'begin') current = { xid, tags: new Set() };
+    else if (type !== 'commit') for (const { name } of relations) current.tags.add(name);
     else if (commits.push(current) === 1) see().catch(() => { commits = []; changed(); });
   };
 }

@@ -11,9 +11,9 @@ import { Change } from '../replication/index.js';
 
 /** Options of a Live; times are in milliseconds. */
 export interface LiveOptions {
-  /** A result is asked for at most once in this time. Default: 100. */
+  /** From the end of a query to its next run, at least; the first change after that is asked for at once. Default: 100. */
   interval?: number | undefined;
-  /** Results that are asked for at once. Default: 8. */
+  /** Results that are asked for at once. Default: 16. */
   concurrency?: number | undefined;
   /** Readers to which nothing was sent for this time get a message that keeps the connection alive. Default: 15000. */
   keepalive?: number | undefined;
@@ -43,8 +43,9 @@ export type Followed = (Notification & { missed?: boolean }) | Change | string;
 /** The events of a Live. */
 export interface LiveEvents {
   /**
-   * A result could not be asked for again. After an outage its readers keep their state, otherwise they are sent away. Without
-   * `about`, what is followed has failed. The event needs no listener.
+   * A result could not be asked for again. If the reason may pass (SQLSTATE classes 08, 40, 53, 55, 57), its readers keep their state, and
+   * it is asked for again after a second; otherwise they are sent away. Without `about`, what is followed has failed. The event needs no
+   * listener.
    */
   error: [error: Error, about?: { text: string; tags: readonly string[] }];
 }

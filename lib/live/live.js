@@ -1,17 +1,18 @@
 'use strict';
 
 const { EventEmitter } = require('node:events');
-const { ConnectionError, checkText, checkValues, isPiece, kindOf, snapshot } = require('../protocol');
-const { checkNumber, checkOptions, optionsOf } = require('../options');
-const { throwIfAborted, watchSignal } = require('../pipeline');
+const { ConnectionError, Session, UsageError } = require('../..');
+const { checkText, isPiece, kindOf } = require('../protocol');
+const { NAMES, checkNumber, checkOptions, keep } = require('../options');
+const { copyDirection, throwIfAborted, watchSignal } = require('../pipeline');
 const { respond } = require('../http');
 const { follower } = require('./follow');
 const { Reader, TYPE } = require('./reader');
 const { Result } = require('./result');
-const { slots } = require('./slots');
+const { turns } = require('./turns');
 
 const DEFAULTS = {
-  interval: 100, keepalive: 15000, max_lifetime: 1800000, concurrency: 8,
+  interval: 100, keepalive: 15000, max_lifetime: 1800000, concurrency: 16,
   max_bytes: 1 << 20, max_rows: 10000, max_results: 10000, max_readers: 10000
 };
 const checkFrom = least => (value, name) => checkNumber(value, name, `a number from ${least}`, given => given >= least);
@@ -19,6 +20,9 @@ const CHECKS = Object.fromEntries(Object.keys(DEFAULTS).map(name => [name, check
 
 const headerOf = ({ headers } = {}, name) => (typeof headers?.get === 'function' ? headers.get(name) : headers?.[name]) ?? '';
 const acceptsGzip = header => header.toLowerCase().split(',').some(each => /^\s*(?:x-)?gzip\s*(?:;\s*q=(?!0(?:\.0*)?\s*$)|$)/.test(each));
+
+/** What a result depends on: undefined, if on everything. */
+const tagsOf = ({ tags }) => tags.length > 0 ? tags : [undefined];
 
 /** Results that stay up to date in pages: see index.d.ts. */
 class Live extends EventEmitter {
@@ -28,48 +32,49 @@ class Live extends EventEmitter {
   #readers = new Set();
   #results = new Map(); // by what their readers have in common
   #session;
+  #tagged = new Map(); // results by their tags
 
   constructor(session, options = {}) {
     super();
-    if (typeof session?.queryTo !== 'function' || typeof session.query !== 'function') {
-      throw new TypeError(`a Live takes a Pool or a Client, not ${kindOf(session)}`);
-    }
+    if (!(session instanceof Session)) throw new TypeError(`a Live takes a Pool or a Client, not ${kindOf(session)}`);
     checkOptions(options, new Set(Object.keys(DEFAULTS)), CHECKS);
     this.#session = session;
     for (const name in DEFAULTS) this.#options[name] = options[name] ?? DEFAULTS[name];
-    this.#options.run = slots(this.#options.concurrency);
+    this.#options.turn = turns(this.#options.concurrency);
   }
 
   /** Results that are kept. */
   get size() { return this.#results.size; }
 
   /** Answers a request with a result that stays up to date, or once if it does not ask for that. */
-  async respond(request, response, sql, parameters, how) {
-    const query = [response, sql, parameters, how];
-    const place = typeof query[0] === 'string' || isPiece(query[0]) ? [request] : [request, query.shift()];
-    const [text, values = [], options = {}] = isPiece(query[0]) ? [...query[0], optionsOf(query[1])] : query;
-    const { tags = [], settings, ...plain } = options;
+  async respond(request, ...query) {
+    const place = [request];
+    if (typeof query[0]?.setHeader === 'function') place.push(query.shift());
+    const [text, values = [], { tags = [], settings, ...plain } = {}] = isPiece(query[0]) ? [...query[0], query[1]] : query;
     if (!Array.isArray(tags) || !tags.every(tag => typeof tag === 'string')) throw new TypeError('tags must be an array of strings');
     const session = settings === undefined ? this.#session : this.#session.with(settings);
     if (!headerOf(request, 'accept').includes(TYPE)) return respond(session, ...place, text, values, plain);
     const isZipped = plain.compress !== false && acceptsGzip(headerOf(request, 'accept-encoding'));
-    const attend = (target, ...asked) => this.#attend(target, isZipped, session, [...tags], ...asked);
+    const attend = (target, ...asked) => this.#attend(target, isZipped, session, [...new Set(tags)], ...asked);
     return respond({ queryTo: attend }, ...place, text, values, { ...plain, as: ['live'] });
   }
 
   /** Shows the states of a result until the reader leaves. */
-  async #attend(target, isZipped, session, tags, text, values, { as, signal, stall_timeout, statement_timeout, ...form }) {
+  async #attend(target, isZipped, session, tags, text, given, options) {
+    const { as, signal, stall_timeout, statement_timeout, ...form } = options;
     throwIfAborted({ signal });
-    checkText(text, 'text');
-    checkValues(values);
-    const copied = snapshot(values);
-    const key = JSON.stringify([text, copied, session.lease?.settings?.values, form, tags]);
+    checkOptions(options, NAMES.queryTo);
+    if (form.format === 1) throw new TypeError('a live result has columns in text format: leave out format');
+    if (copyDirection(text) !== undefined) throw new UsageError('a live result is that of a SELECT, not of COPY', '0A000');
+    const values = keep(text, session.lease.keep(text, given));
+    const key = JSON.stringify([text, values, session.lease.settings?.values, form, tags]);
     this.#admit(key);
-    const query = { session, text, values: copied, options: { ...form, statement_timeout } };
-    const result = this.#results.get(key) ?? new Result(query, tags, this.#options);
+    const limits = { statement_timeout, alone: form.alone, retry: true };
+    const result = this.#results.get(key) ?? new Result({ session, text, values, ...form, limits }, tags, this.#options);
     const reader = new Reader(target, isZipped, this.#options);
-    const unwatch = signal && watchSignal(signal, () => reader.end());
+    const unwatch = signal && watchSignal(signal, error => reader.end(error));
     this.#results.set(key, result);
+    for (const tag of tagsOf(result)) this.#tagged.set(tag, (this.#tagged.get(tag) ?? new Set()).add(result));
     this.#readers.add(reader);
     result.add(reader);
     try {
@@ -79,15 +84,24 @@ class Live extends EventEmitter {
       unwatch?.();
       target.release();
       this.#readers.delete(reader);
-      result.readers.delete(reader);
-      if (result.readers.size === 0 && this.#results.get(key) === result) this.#results.delete(key);
+      result.remove(reader);
+      if (result.readers.size === 0 && this.#results.get(key) === result) this.#forget(key, result);
+    }
+  }
+
+  #forget(key, result) {
+    this.#results.delete(key);
+    for (const tag of tagsOf(result)) {
+      const others = this.#tagged.get(tag);
+      others.delete(result);
+      if (others.size === 0) this.#tagged.delete(tag);
     }
   }
 
   /** @throws {ConnectionError} if there is no room for one more reader of this result */
   #admit(key) {
-    const refuse = (what, code) => { throw new ConnectionError(what, { code, sent: false }); };
     const { max_results: results, max_readers: readers } = this.#options;
+    const refuse = (what, code) => { throw new ConnectionError(what, { code, sent: false }); };
     if (this.#isOver) refuse('the live results have ended', '08003');
     if (this.#readers.size >= readers) refuse(`there are ${readers} readers (max_readers)`, '53300');
     if (!this.#results.has(key) && this.#results.size >= results) refuse(`there are ${results} results (max_results)`, '53300');
@@ -96,7 +110,8 @@ class Live extends EventEmitter {
   /** Says that what has this tag has changed, or without one, that anything may have. */
   changed(tag) {
     if (tag !== undefined) checkText(tag, 'tag');
-    for (const result of this.#results.values()) result.changed(tag);
+    const ofTag = each => this.#tagged.get(each) ?? [];
+    for (const result of tag === undefined ? this.#results.values() : [...ofTag(tag), ...ofTag()]) result.changed();
   }
 
   /** Takes changes from an iterable; the promise resolves when that has ended. */

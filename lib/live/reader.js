@@ -50,11 +50,7 @@ class Reader {
     if (this.#place !== 'ready' || this.#state === state) return;
     const before = this.#state;
     this.#state = state;
-    try {
-      this.#write(state.from(before));
-    } catch (error) {
-      this.#leave(error); // other code has written to the response
-    }
+    this.#write(state.from(before));
   }
 
   #begin() {
@@ -69,14 +65,18 @@ class Reader {
 
   #write(piece) {
     if (this.#target.gone) return;
-    const { bytes } = piece;
-    if (this.bytes === 0) this.#begin();
-    if (this.#isZipped) this.#checksum = zlib.crc32(bytes, this.#checksum);
-    this.bytes += bytes.length;
-    this.#keeping.refresh();
-    if (this.#target.write(this.#isZipped ? piece.compressed : bytes)) return;
-    this.#place = 'busy';
-    this.#target.wait(() => this.#resume());
+    try {
+      const { bytes } = piece;
+      if (this.bytes === 0) this.#begin();
+      if (this.#isZipped) this.#checksum = zlib.crc32(bytes, this.#checksum);
+      this.bytes += bytes.length;
+      this.#keeping.refresh();
+      if (this.#target.write(this.#isZipped ? piece.compressed : bytes)) return;
+      this.#place = 'busy';
+      this.#target.wait(() => this.#resume());
+    } catch (error) {
+      this.#leave(error); // other code has written to the response
+    }
   }
 
   /**
@@ -93,7 +93,8 @@ class Reader {
       trailer.writeUInt32LE(this.#checksum, 2);
       trailer.writeUInt32LE(this.bytes % 2 ** 32, 6);
     }
-    Promise.resolve(this.#target.end(trailer)).catch(() => {}).finally(() => this.#leave());
+    // A response to which other code has written throws.
+    new Promise(resolve => { resolve(this.#target.end(trailer)); }).catch(() => {}).finally(() => this.#leave());
   }
 
   #leave(error) {

@@ -1,77 +1,84 @@
 'use strict';
 
-const { setTimeout: sleep } = require('node:timers/promises');
-const { UsageError, backend } = require('../protocol');
+const { AbortError, UsageError, backend } = require('../protocol');
+const { send } = require('../pipeline');
 const { Answer } = require('./answer');
 const { State } = require('./state');
 
-/** Milliseconds until a result is asked for again after an outage. */
+/** Milliseconds until a result is asked for again after a failure that does not last. */
 const PAUSE = 1000;
 
-const isOutage = ({ name, code }) => /^(?:ConnectionError|TimeoutError)$/.test(name) || /^(?:08|53|57P)/.test(code);
+/** Whether the connection was lost, or a conflict, a limit or an administrator has stopped the query. */
+const mayPass = ({ name, code }) => /^(?:ConnectionError|TimeoutError)$/.test(name) || /^(?:08|40|53|55|57)/.test(code);
 
 /** A result that readers share: that of a text, values, settings and options. */
 class Result {
-  #isRunning = false;
-  #isStale = true; // something has changed since it was asked for
+  #answer; // while it is asked for
+  #isBusy = false; // it waits for its turn, is asked for, or rests
+  #isStale = false; // something has changed since it was asked for
   #live;
   #query;
-  #tags;
-  #time = -Infinity; // when it was asked for
+  #rest; // timer of its end
 
   /**
-   * @param {{session: Session, text: string, values: Array, options: object}} query
+   * @param {{session: Session, text: string, values: Array, cache: boolean, paramTypes: number[], limits: object}} query
    * @param {string[]} tags of what it depends on; without tags, it depends on everything
-   * @param {{interval: number, max_bytes: number, max_rows: number, run: function, report: function}} live what all results share
+   * @param {{interval: number, max_bytes: number, max_rows: number, turn: function, report: function}} live what all results share
    */
   constructor(query, tags, live) {
     this.#query = query;
-    this.#tags = tags;
     this.#live = live;
     this.readers = new Set();
     /** @type {State|undefined} the newest one */
     this.state = undefined;
+    this.tags = tags;
   }
 
   add(reader) {
     this.readers.add(reader);
-    if (this.state === undefined) this.#run();
-    else reader.show(this.state);
+    if (this.state !== undefined) reader.show(this.state);
+    else if (this.readers.size === 1) this.changed();
   }
 
-  /** @param {string} [tag] of what has changed */
-  changed(tag) {
-    if (tag !== undefined && this.#tags.length > 0 && !this.#tags.includes(tag)) return;
+  remove(reader) {
+    this.readers.delete(reader);
+    if (this.readers.size > 0) return;
+    clearTimeout(this.#rest);
+    this.#answer?.giveUp(new AbortError('the readers of the live result have left'));
+  }
+
+  changed() {
     this.#isStale = true;
-    this.#run();
+    if (this.#isBusy) return;
+    this.#isBusy = true;
+    this.#live.turn(this);
   }
 
-  /** Asks for states until the last one is the newest, at most once in each interval. */
-  async #run() {
-    if (this.#isRunning) return;
-    this.#isRunning = true;
-    for (let pause = 0; this.#isStale && this.readers.size > 0;) {
-      const wait = Math.max(pause, this.#time + this.#live.interval - performance.now());
-      if (wait > 0) await sleep(wait, undefined, { ref: false });
-      pause = await this.#live.run(() => this.#next());
-    }
-    this.#isRunning = false;
+  /** Asks for the newest state, then rests: a first change is seen at once, others not before the end of the interval. */
+  async ask() {
+    const pause = this.readers.size > 0 ? await this.#next() : 0;
+    this.#answer = undefined;
+    this.#isBusy = this.readers.size > 0;
+    if (!this.#isBusy) return;
+    this.#rest = setTimeout(() => {
+      this.#isBusy = false;
+      if (this.#isStale) this.changed();
+    }, Math.max(pause, this.#live.interval)).unref();
   }
 
   /** Shows the next state to all readers, if it differs. @returns {Promise<number>} milliseconds until the next attempt, at least */
   async #next() {
-    if (this.readers.size === 0) return 0;
-    const { session, text, values, options } = this.#query;
+    const { session, text, limits } = this.#query;
+    const before = this.state?.bytes;
+    const answer = this.#answer = new Answer(this.#live, before);
     this.#isStale = false;
-    this.#time = performance.now();
     try {
-      const answer = new Answer(this.#live, this.state?.bytes);
-      const { cmd } = await session.queryTo(answer, text, values, { ...options, as: answer });
-      const { bytes } = answer;
+      await send(session.lease, limits, () => answer.request(this.#query), undefined, undefined, text);
+      const { bytes, cmd } = answer;
+      if (bytes === before) return 0;
       if (!/^(?:SELECT|SHOW)$/.test(cmd) || bytes[0] !== backend.RowDescription) {
         throw new UsageError(`a live result is that of a SELECT, not of ${cmd}`, '0A000');
       }
-      if (bytes === this.state?.bytes) return 0;
       this.state = new State(bytes, this.state);
       for (const reader of this.readers) reader.show(this.state);
       return 0;
@@ -82,10 +89,10 @@ class Result {
 
   /** Readers keep their state if another attempt may bring the next one. Otherwise they are sent away, and the next reader begins anew. */
   #fail(error) {
-    this.#isStale = true;
-    if (this.state !== undefined) {
-      this.#live.report(error, { text: this.#query.text, tags: this.#tags });
-      if (isOutage(error)) return PAUSE;
+    if (this.state !== undefined && this.readers.size > 0) {
+      this.#live.report(error, { text: this.#query.text, tags: this.tags });
+      this.#isStale = mayPass(error);
+      if (this.#isStale) return PAUSE;
     }
     for (const reader of this.readers) reader.end(error);
     this.readers.clear();

@@ -5,6 +5,9 @@ const { backend } = require('../protocol');
 
 const GZIP = { level: 3, finishFlush: zlib.constants.Z_SYNC_FLUSH };
 
+/** The most pieces of a state that are kept; slow readers come from many states. */
+const MOST = 16;
+
 /** Whole messages for readers. Each piece is compressed on its own and once: it refers to no other, so any reader can take it. */
 class Piece {
   #compressed;
@@ -74,6 +77,7 @@ class State {
   from(before) {
     if (!this.#pieces.has(before)) {
       const isSame = before?.#description === this.#description;
+      if (this.#pieces.size === MOST) this.#pieces.clear();
       this.#pieces.set(before, new Piece(isSame ? this.#difference(positionsIn(before.#numbers, this.#numbers)) : this.bytes));
     }
     return this.#pieces.get(before);

@@ -253,8 +253,8 @@ class Connections {
   #deadlinesOf(each) {
     const { acquire_timeout, idle_timeout, min, silence_timeout } = this.#options;
     const silence = each.isOpening ? Math.max(acquire_timeout, ATTEMPT) : silence_timeout;
-    const unused = each.isIdle && this.#all.filter(other => other.isOpen).length > min ? each.since + idle_timeout : Infinity;
-    const old = each.isOpen && each.state === Use.SHARED ? Math.min(each.expires, unused) : Infinity;
+    const isSpare = each.isIdle && (min === 0 || this.#all.filter(other => other.isOpen).length > min);
+    const old = each.isOpen && each.state === Use.SHARED ? Math.min(each.expires, isSpare ? each.since + idle_timeout : Infinity) : Infinity;
     return { silence, silent: each.silentSince + silence, old, late: each.lateAt };
   }
 

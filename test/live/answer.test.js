@@ -1,8 +1,9 @@
 'use strict';
 
 const assert = require('node:assert/strict');
-const { once } = require('node:events');
 const { Answer } = require('../../lib/live/answer');
+const { send } = require('../../lib/pipeline');
+const { backend } = require('../../lib/protocol');
 const { connected, commandComplete, dataRow, rowDescription } = require('../support');
 const { messagesIn } = require('./serving');
 
@@ -10,13 +11,14 @@ const LIMITS = { max_bytes: 1e6, max_rows: 1000 };
 
 /** Gives an answer messages as a receiver does; each list of rows is a chunk. */
 function give(answer, ...chunks) {
-  answer.start(undefined, { description: () => rowDescription('a') }, 0);
+  answer.start({ description: () => rowDescription('a') }, 0);
   for (const rows of chunks) {
     const bytes = Buffer.concat([Buffer.from('before'), ...rows.map(row => dataRow(row)), Buffer.from('behind')]);
-    answer.messages(undefined, bytes, 6, bytes.length - 6, rows.length);
+    answer.receiveData(bytes, 6, bytes.length - 6, rows.length);
     bytes.fill(0); // the memory of a receiver is valid during the call
   }
-  answer.message(undefined, commandComplete('SELECT 1'), 0);
+  const end = commandComplete('SELECT 1');
+  answer.receive(backend.CommandComplete, end, 0, end.length);
   return answer;
 }
 const textOf = answer => messagesIn(answer.bytes).list.join();
@@ -45,32 +47,27 @@ describe('An answer', () => {
     assert.equal(give(give(new Answer(LIMITS, bytes), ['a']), ['x']).bytes, bytes);
   });
 
-  it('is destroyed above its limits, and then takes nothing', async () => {
-    for (const [limits, message] of [[{ max_bytes: 60, max_rows: 9 }, 'the result has more than 60 bytes (max_bytes)'],
-      [{ max_bytes: 1e6, max_rows: 2 }, 'the result has more than 2 rows (max_rows)']]) {
-      const answer = new Answer(limits);
-      const failed = once(answer, 'error');
-      give(answer, ['x', 'y'], ['z'.repeat(40)], ['more']);
-      const [error] = await failed;
-      assert.deepEqual([error.code, error.message], ['54000', message]);
-      assert.ok(!textOf(answer).includes('more'));
-    }
-  });
-
-  it('is an encoder and a target of queryTo', async () => {
+  it('takes the result of a query, which is given up above its limits', async () => {
     const client = await connected();
     const ask = async (text, before, limits = LIMITS) => {
       const answer = new Answer(limits, before);
-      const { cmd, rowCount } = await client.queryTo(answer, text, [], { as: answer });
-      return { cmd, rowCount, bytes: answer.bytes };
+      await send(client.lease, {}, () => answer.request({ text, values: [] }));
+      return answer;
     };
     const many = "SELECT i AS a, repeat('x', 300) FROM generate_series(1, 1000) i";
-    const { cmd, rowCount, bytes } = await ask(many);
-    assert.deepEqual([cmd, rowCount, messagesIn(bytes).list.length], ['SELECT', 1000, 1002]);
+    const { cmd, bytes } = await ask(many);
+    assert.deepEqual([cmd, messagesIn(bytes).list.length], ['SELECT', 1002]);
     assert.equal((await ask(many, bytes)).bytes, bytes);
-    await assert.rejects(ask(many, bytes, { max_bytes: 1e6, max_rows: 999 }), { name: 'UsageError', code: '54000' });
-    await assert.rejects(ask("SELECT repeat('x', 300000) FROM generate_series(1, 1000000)"), { name: 'UsageError', code: '54000' });
-    await assert.rejects(client.queryTo(new Answer(LIMITS), 'SELECT 1', [], { as: new Answer(LIMITS), format: 1 }), { message: /as: 'live' is made of columns in text format/ });
+    const refuses = (asked, message) => assert.rejects(asked, { name: 'UsageError', code: '54000', message });
+    await refuses(ask(many, bytes, { max_bytes: 1e6, max_rows: 999 }), 'the result has more than 999 rows (max_rows)');
+    await refuses(ask("SELECT repeat('x', 300000) FROM generate_series(1, 1000000)"), 'the result has more than 1000000 bytes (max_bytes)');
     assert.equal((await client.query('SELECT 1 AS n')).rows[0].n, '1');
+  });
+
+  it('makes no request when it was given up while that waited for a connection', () => {
+    const answer = new Answer(LIMITS);
+    const error = new Error('no');
+    answer.giveUp(error);
+    assert.throws(() => answer.request({ text: 'SELECT 1', values: [] }), error);
   });
 });

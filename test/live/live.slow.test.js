@@ -10,18 +10,23 @@ const { Client } = require('../..');
 const { Live } = require('../../lib/live');
 const { Pool } = require('../../lib/pool');
 const { changes } = require('../../lib/replication');
+const { Random } = require('../support/model');
 
 const SECONDS = Number(process.env.LIVE_SECONDS ?? 15);
+
+/** Decides what is written, what is lost and which pauses are made. The title tells it. */
+const SEED = Number(process.env.LIVE_SEED || (process.env.CI ? 1 : Math.floor(Math.random() * 2 ** 32)));
 const READERS = 4; // of each server
 
 /** The row with id -1 has the number of the transaction, by which a state is known. */
 const TEXT = 'SELECT id, value FROM items UNION ALL SELECT -1, n::text FROM clock ORDER BY 1';
 const hashOf = rows => createHash('sha1').update(JSON.stringify(rows.map(({ id, value }) => [id, value]))).digest('base64');
 
-describe(`Live results for ${SECONDS} seconds (LIVE_SECONDS) of writes, losses and slow readers`, function () {
+describe(`Live results for ${SECONDS} seconds (LIVE_SECONDS) of writes, losses and slow readers, from LIVE_SEED=${SEED}`, function () {
   this.timeout((SECONDS + 60) * 1000);
   let database;
-  const random = most => Math.floor(Math.random() * most);
+  const seeds = new Random(SEED);
+  const [writes, losing, reading] = [seeds.fork(), seeds.fork(), seeds.fork()];
 
   before(async () => {
     database = await startServer({ external: false, settings: { wal_level: 'logical', max_wal_senders: 20, max_replication_slots: 20 } });
@@ -102,7 +107,7 @@ describe(`Live results for ${SECONDS} seconds (LIVE_SECONDS) of writes, losses a
         counts.kept += rows.filter(row => before.has(row)).length;
         before = new Set(rows);
         reader.last = n;
-        if (isSlow && !isOver) await sleep(random(300));
+        if (isSlow && !isOver) await sleep(reading.below(300));
       }
     }
     for (const server of servers) {
@@ -111,10 +116,10 @@ describe(`Live results for ${SECONDS} seconds (LIVE_SECONDS) of writes, losses a
 
     async function write() {
       await writer.transaction(async tx => {
-        for (let i = random(4); i >= 0; i--) {
-          const id = random(60);
-          const value = random(20) === 0 ? 'x'.repeat(random(20000)) : `${random(1000)}`;
-          if (random(4) === 0) {
+        for (let i = writes.below(4); i >= 0; i--) {
+          const id = writes.below(60);
+          const value = writes.below(20) === 0 ? 'x'.repeat(writes.below(20000)) : `${writes.below(1000)}`;
+          if (writes.below(4) === 0) {
             model.delete(id);
             await tx.query('DELETE FROM items WHERE id = $1', [id]);
           } else {
@@ -131,26 +136,26 @@ describe(`Live results for ${SECONDS} seconds (LIVE_SECONDS) of writes, losses a
     const losses = [
       server => server.behind.cut(), server => server.behind.reset(), server => server.front.cut(), server => server.front.reset(),
       server => {
-        const connection = server.front.connections[random(server.front.connections.length)];
+        const connection = server.front.connections[losing.below(server.front.connections.length)];
         connection?.throttle?.(20000);
       },
       async server => {
-        const connection = server.front.connections.at(-1 - random(READERS));
+        const connection = server.front.connections.at(-1 - losing.below(READERS));
         connection?.stall?.();
-        await sleep(random(500));
+        await sleep(losing.below(500));
         connection?.resume?.();
       },
       server => server.restart()
     ];
     const until = Date.now() + SECONDS * 1000;
-    const writing = (async () => { while (Date.now() < until) { await write(); if (random(3) === 0) await sleep(random(60)); } })();
-    const losing = (async () => {
+    const writing = (async () => { while (Date.now() < until) { await write(); if (writes.below(3) === 0) await sleep(writes.below(60)); } })();
+    const cutting = (async () => {
       while (Date.now() < until) {
-        await sleep(200 + random(400));
-        await losses[random(losses.length)](servers[random(servers.length)]);
+        await sleep(200 + losing.below(400));
+        await losing.pick(losses)(losing.pick(servers));
       }
     })();
-    await Promise.all([writing, losing]);
+    await Promise.all([writing, cutting]);
     const [{ last, hash }] = [{ last: hashes.length - 1, hash: hashes.at(-1) }];
     isOver = true;
     const isDone = () => wrong.length > 0 || readers.every(reader => reader.last === last && reader.connected);

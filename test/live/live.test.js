@@ -6,6 +6,9 @@ const http = require('node:http');
 const http2 = require('node:http2');
 const net = require('node:net');
 const { setTimeout: sleep } = require('node:timers/promises');
+const v8 = require('node:v8');
+const vm = require('node:vm');
+const { ResponseCache } = require('../../lib/cache');
 const { Live } = require('../../lib/live');
 const { Pool } = require('../../lib/pool');
 const { sql } = require('../../lib/sql');
@@ -86,8 +89,9 @@ describe('Live', () => {
       handler: (request, response, live) => live.respond(request, response,
         'SELECT count(*) + $1::int AS n FROM todos', [Number(request.url.slice(1))], { tags: ['todos'] })
     });
-    const { queryTo } = pool;
-    pool.queryTo = (...query) => (asked++, queryTo.apply(pool, query));
+    const { lease } = pool;
+    const { run } = lease;
+    lease.run = (...work) => (asked++, run.apply(lease, work));
     const readers = [await reading(port, {}, '/1'), await reading(port, {}, '/1'), await reading(port, {}, '/2')];
     for (const reader of readers) await reader.next();
     assert.deepEqual([live.size, asked], [2, 2]);
@@ -205,16 +209,64 @@ describe('Live', () => {
     const { port, live, pool, change } = await serving();
     const reader = await reading(port);
     await reader.next();
-    const { queryTo } = pool;
+    const { lease } = pool;
+    const { run } = lease;
     let failures = 0;
-    pool.queryTo = async () => {
+    lease.run = async () => {
       failures++;
-      pool.queryTo = queryTo;
+      lease.run = run;
       throw Object.assign(new Error('gone'), { name: 'ConnectionError', code: '08006' });
     };
     await change('DELETE FROM todos WHERE id < 3');
     assert.deepEqual(await reader.next(), ['A copy 2 1', 's']);
     assert.deepEqual([failures, live.size], [1, 1]);
+  });
+
+  it('keeps readers if a later query fails for a reason that may pass', async () => {
+    const { port, pool, live, errors } = await serving();
+    const reader = await reading(port);
+    await reader.next();
+    const holder = await connected();
+    await holder.simpleQuery('BEGIN; LOCK todos; DELETE FROM todos WHERE id < 3');
+    live.changed();
+    await until(async () => (await pool.query("SELECT count(pg_cancel_backend(pid))::int AS n FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query = $1", [ALL])).rows[0].n === 1);
+    await until(() => errors.length === 1);
+    await holder.simpleQuery('COMMIT');
+    assert.deepEqual(await reader.next(), ['A copy 2 1', 's']);
+    assert.deepEqual([errors[0][0].code, live.size], ['57014', 1]);
+  });
+
+  it('gives up the query of a result whose readers have left, so that it takes no turn from others', async () => {
+    const { port, live, pool, errors, answers } = await serving({
+      concurrency: 1, handler: (request, response, live) => live.respond(request, response, request.url === '/' ? ALL : 'SELECT pg_sleep(600)')
+    });
+    const running = async () => (await pool.query("SELECT count(*)::int AS n FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%' AND state = 'active'")).rows[0].n;
+    const leaving = ['/slow', '/slow'].map(path => http.get({ port, host: '127.0.0.1', path, agent: false, headers: { accept: TYPE } }).on('error', () => {}));
+    await until(async () => answers.length === 2 && await running() === 1);
+    const reader = reading(port);
+    for (const request of leaving) request.destroy();
+    assert.deepEqual(await (await reader).next(), WHOLE);
+    await until(async () => await running() === 0);
+    await Promise.all(answers.slice(0, 2));
+    assert.deepEqual([live.size, errors], [1, []]);
+  });
+
+  it('may be told of a change in the function of a transaction, for which its query then waits', async () => {
+    const client = await connected();
+    const live = new Live(client, { interval: 0 });
+    await client.query('DROP TABLE IF EXISTS told');
+    await client.query('CREATE TABLE told AS SELECT 1 AS n');
+    const response = await live.respond(new Request('http://localhost/', { headers: { accept: TYPE } }), 'TABLE told');
+    const body = response.body.getReader();
+    const next = async () => messagesIn(Buffer.from((await body.read()).value)).list;
+    assert.deepEqual(await next(), ['T', 'D 1', 's']);
+    await client.transaction(async tx => {
+      await tx.query('UPDATE told SET n = 2');
+      live.changed();
+      await sleep(5);
+    });
+    assert.deepEqual(await next(), ['D 2', 's']);
+    await live.end();
   });
 
   it('gives a slow reader the newest state, and no more than one waits', async () => {
@@ -290,6 +342,23 @@ describe('Live', () => {
     await until(() => live.size === 0);
     const plain = await live.respond(new Request('http://localhost/', { headers: { accept: 'application/json' } }), ALL);
     assert.deepEqual(await plain.json(), [{ id: 1, name: 'a' }]);
+  });
+
+  it('keeps a WHATWG Request until the reader leaves, since its signal would not abort otherwise', async () => {
+    const { live } = await serving();
+    v8.setFlagsFromString('--expose-gc');
+    const collect = vm.runInNewContext('gc');
+    const controller = new AbortController();
+    const response = await live.respond(new Request('http://localhost/', { headers: { accept: TYPE }, signal: controller.signal }), ALL);
+    const body = response.body.getReader();
+    await body.read();
+    for (let i = 0; i < 3; i++) {
+      await sleep(5);
+      collect();
+    }
+    controller.abort();
+    await assert.rejects(body.read());
+    await until(() => live.size === 0);
   });
 
   it('serves HTTP/2', async () => {
@@ -415,7 +484,12 @@ describe('Live', () => {
     const live = new Live(await connected());
     const request = new Request('http://localhost/', { headers: { accept: TYPE } });
     await assert.rejects(live.respond(request, ALL, [], { signal: AbortSignal.abort() }), { name: 'AbortError' });
-    assert.equal(live.size, 0);
+    const early = new AbortController();
+    const asked = live.respond(request, 'SELECT pg_sleep(600)', [], { signal: early.signal });
+    await until(() => live.size === 1);
+    early.abort();
+    await assert.rejects(asked, { name: 'AbortError' });
+    await until(() => live.size === 0);
   });
 
   it('works with a client, and refuses wrong sessions and options', async () => {
@@ -426,6 +500,7 @@ describe('Live', () => {
     await live.end();
     const refuses = (make, message) => assert.throws(make, { name: 'TypeError', message });
     refuses(() => new Live(), /a Live takes a Pool or a Client, not undefined/);
+    refuses(() => new Live(new ResponseCache(client)), /a Live takes a Pool or a Client, not an object of class ResponseCache/);
     refuses(() => new Live(client, { interval: -1 }), /interval must be a number from 0, not -1/);
     refuses(() => new Live(client, { keepalive: 0 }), /keepalive must be a number from 1, not 0/);
     refuses(() => new Live(client, { timeout: 1 }), /there is no option timeout here/);
@@ -433,6 +508,9 @@ describe('Live', () => {
     await assert.rejects(new Live(client).respond(request, 'SELECT 1', [], { tags: 'todos' }), { message: 'tags must be an array of strings' });
     await assert.rejects(new Live(client).respond(request, 'SELECT 1', [], { stream: 1 }), /there is no option stream here/);
     await assert.rejects(new Live(client).respond(request, 'SELECT 1', 7), TypeError);
+    await assert.rejects(new Live(client).respond(request, 'SELECT 1', [], { max_age: 1 }), /there is no option max_age here/);
+    await assert.rejects(new Live(client).respond(request, 'SELECT 1', [], { format: 1 }), { name: 'TypeError', message: /text format: leave out format/ });
+    await assert.rejects(new Live(client).respond(request, 'COPY users FROM STDIN'), { name: 'UsageError', code: '0A000' });
     await assert.rejects(new Live(client).respond(), { name: 'TypeError', message: /request must be a Request/ });
     await assert.rejects(new Live(client).follow(7), { name: 'TypeError', message: /follow takes an async iterable/ });
     const pool = new Pool((await sharedServer()).config);

@@ -119,6 +119,16 @@ describe('A reader', () => {
     await assert.rejects(reader.left, { message: 'sent' });
   });
 
+  it('leaves, whatever throws when it is sent away or kept alive', async () => {
+    const thrower = () => { throw new Error('other code'); };
+    const [ended, kept] = [Object.assign(targetOf(), { end: thrower }), targetOf()];
+    const [first, second] = [await readerOf(ended, false, { keepalive: 1000, max_lifetime: 5 }), await readerOf(kept, false, { keepalive: 5, max_lifetime: 0 })];
+    await first.left;
+    second.show(stateOf('a'));
+    kept.write = thrower;
+    await assert.rejects(second.left, { message: 'other code' });
+  });
+
   it('gets gzip with its trailer at the end', async () => {
     const target = targetOf();
     const reader = await readerOf(target, true);

@@ -3,7 +3,8 @@
 const assert = require('node:assert/strict');
 const { setTimeout: sleep } = require('node:timers/promises');
 const { Result } = require('../../lib/live/result');
-const { slots } = require('../../lib/live/slots');
+const { turns } = require('../../lib/live/turns');
+const { backend } = require('../../lib/protocol');
 const { commandComplete, dataRow, rowDescription } = require('../support');
 const { messagesIn, until } = require('./serving');
 
@@ -13,18 +14,21 @@ const outage = () => Object.assign(new Error('gone'), { name: 'ConnectionError' 
 /** A result whose answers are these rows, errors or command tags, one after the other, or promises of them; and what it reports. */
 function resultOf(...answers) {
   const made = { reported: [], times: [], interval: 0 };
-  const queryTo = async answer => {
+  const submit = async ({ receiver: answer, text }) => {
+    assert.equal(text, ABOUT.text);
     made.times.push(performance.now());
     const given = await answers.shift();
     if (given instanceof Error) throw given;
-    if (typeof given === 'string') return { cmd: given };
-    answer.start(undefined, { description: () => rowDescription('a') }, 0);
-    const rows = Buffer.concat(given.map(value => dataRow(value)));
-    answer.messages(undefined, rows, 0, rows.length, given.length);
-    answer.message(undefined, commandComplete('SELECT 1'), 0);
-    return { cmd: 'SELECT' };
+    const [description, rows, tag] = typeof given === 'string' ? [null, [], given] : [{ description: () => rowDescription('a') }, given, 'SELECT 1'];
+    answer.start(description, 0);
+    const bytes = Buffer.concat(rows.map(value => dataRow(value)));
+    answer.receiveData(bytes, 0, bytes.length, rows.length);
+    const end = commandComplete(tag);
+    answer.receive(backend.CommandComplete, end, 0, end.length);
   };
-  made.result = new Result({ session: { queryTo }, text: ABOUT.text, values: [], options: {} }, ABOUT.tags, { get interval() { return made.interval; }, max_bytes: 1e6, max_rows: 10, run: slots(1), report: (...error) => made.reported.push(error) });
+  const scope = { pipeline: { submit }, get scope() { return scope; } };
+  const live = { get interval() { return made.interval; }, max_bytes: 1e6, max_rows: 10, turn: turns(1), report: (...error) => made.reported.push(error) };
+  made.result = new Result({ session: { lease: scope }, text: ABOUT.text, values: [], limits: {} }, ABOUT.tags, live);
   return made;
 }
 
@@ -49,7 +53,7 @@ describe('A result', () => {
     result.add(second);
     await until(() => second.shown.length === 1);
     const { state } = result;
-    result.changed('a');
+    result.changed();
     await until(() => times.length === 2);
     await sleep(5);
     assert.equal(result.state, state);
@@ -66,8 +70,7 @@ describe('A result', () => {
     const reader = readerOf();
     made.interval = 40;
     made.result.add(reader);
-    for (let i = 0; i < 9; i++) made.result.changed('a');
-    made.result.changed('b');
+    for (let i = 0; i < 9; i++) made.result.changed();
     await sleep(5);
     assert.equal(made.times.length, 1);
     answer(['x']);
@@ -84,20 +87,9 @@ describe('A result', () => {
     made.result.add(reader);
     await until(() => reader.shown.length === 1);
     made.result.changed();
-    made.result.readers.delete(reader);
+    made.result.remove(reader);
     await sleep(50);
     assert.equal(made.times.length, 1);
-  });
-
-  it('hears of its tags alone', async () => {
-    const { result, times } = resultOf(['x'], ['x'], ['x']);
-    result.add(readerOf());
-    await until(() => result.state);
-    result.changed('b');
-    await sleep(5);
-    assert.equal(times.length, 1);
-    result.changed();
-    await until(() => times.length === 2);
   });
 
   it('gives its first error to its readers, and begins anew for the next one', async () => {

@@ -74,6 +74,17 @@ describe('A state', () => {
     assert.deepEqual(messagesIn(inflated).list, ['T', `D ${'x'.repeat(1000)}`, 'D y', 's', 'n', 'T', `D ${'x'.repeat(1000)}`, 'D y', 's']);
   });
 
+  it('keeps the pieces for readers that have one of a few states, not for all that have different ones', () => {
+    const states = [];
+    for (let i = 0; i < 40; i++) states.push(new State(bodyOf([`${i}`]), states.at(-1)));
+    const newest = states.pop();
+    const first = newest.from(states[0]);
+    for (const each of states.slice(0, 16)) assert.equal(newest.from(each), newest.from(each));
+    assert.equal(newest.from(states[0]), first);
+    for (const each of states) assert.deepEqual(messages(newest.from(each)), ['D 39', 's']);
+    assert.notEqual(newest.from(states[0]), first);
+  });
+
   it('keeps no row of a state that is no longer the newest', () => {
     const first = new State(bodyOf(['x']));
     assert.ok(first.bytes);

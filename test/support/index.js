@@ -132,13 +132,15 @@ let keys = 0;
 
 /**
  * A query that runs until it is told to end.
- * @returns {Promise<{call: string, release: function(): Promise}>} call: of a function that waits, for a SELECT
+ * @returns {Promise<{call: string, release: function(): Promise, hold: function(): Promise}>} call: of a function that waits, for a SELECT;
+ *   hold: lets it wait again
  */
 async function held() {
   const holder = await connected();
   const key = ++keys;
-  await holder.query('SELECT pg_advisory_lock(30, $1)', [key]);
-  return { call: `pg_advisory_xact_lock_shared(30, ${key})`, release: () => holder.query('SELECT pg_advisory_unlock(30, $1)', [key]) };
+  const hold = () => holder.query('SELECT pg_advisory_lock(30, $1)', [key]);
+  await hold();
+  return { call: `pg_advisory_xact_lock_shared(30, ${key})`, hold, release: () => holder.query('SELECT pg_advisory_unlock(30, $1)', [key]) };
 }
 
 /** What the server process of a client is doing. */
