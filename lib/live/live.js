@@ -47,9 +47,9 @@ class Live extends EventEmitter {
   get size() { return this.#results.size; }
 
   /** Answers a request with a result that stays up to date, or once if it does not ask for that. */
-  async respond(request, ...query) {
-    const place = [request];
-    if (typeof query[0]?.setHeader === 'function') place.push(query.shift());
+  async respond(request, response, sql, parameters, how) {
+    const isNode = typeof response?.setHeader === 'function';
+    const [place, ...query] = isNode ? [[request, response], sql, parameters, how] : [[request], response, sql, parameters];
     const [text, values = [], { tags = [], settings, ...plain } = {}] = isPiece(query[0]) ? [...query[0], query[1]] : query;
     if (!Array.isArray(tags) || !tags.every(tag => typeof tag === 'string')) throw new TypeError('tags must be an array of strings');
     const session = settings === undefined ? this.#session : this.#session.with(settings);

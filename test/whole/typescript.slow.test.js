@@ -242,7 +242,7 @@ describe('TypeScript', () => {
       };
       for (const [name, call] of Object.entries(CALLS)) {
         const error = await (async () => call({ nonsense: 1 }))().catch(error => error);
-        const [, known] = /no option nonsense here; there are (.*)$/.exec(error.message);
+        const [, known] = /no option nonsense here; the options are (.*)$/.exec(error.message);
         assert.deepEqual(known.split(', ').sort(), types.propertiesOf(name).sort(), name);
       }
     });
