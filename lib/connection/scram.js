@@ -1,11 +1,13 @@
 'use strict';
 
 const crypto = require('node:crypto');
-const util = require('node:util');
+const { late } = require('../late');
 const { ConnectionError } = require('../protocol');
-const { saslprep } = require('./saslprep');
 
-const pbkdf2 = util.promisify(crypto.pbkdf2);
+// Its expressions take milliseconds to make.
+const later = late({ saslprep: () => require('./saslprep') });
+
+const pbkdf2 = require('node:util').promisify(crypto.pbkdf2);
 
 /**
  * The most iterations done for a server, about half a second of a pool thread; PostgreSQL's default is 4,096. A hostile server
@@ -26,8 +28,9 @@ let last = {};
 /** Derives both sides' keys (RFC 5802, section 3), off the event loop. */
 function deriveKeys(password, salt, iterations) {
   if (last.password !== password || last.salt !== salt || last.iterations !== iterations) {
-    // As in PostgreSQL, a password that SASLprep prohibits is used unchanged.
-    const keys = pbkdf2(saslprep(password) ?? password, Buffer.from(salt, 'base64'), iterations, 32, 'sha256')
+    // As in PostgreSQL, a password that SASLprep prohibits is used unchanged; it changes nothing in ASCII.
+    const prepared = /^[ -~]+$/.test(password) ? password : later.saslprep.saslprep(password) ?? password;
+    const keys = pbkdf2(prepared, Buffer.from(salt, 'base64'), iterations, 32, 'sha256')
       .then(async key => ({ clientKey: await hmac(key, 'Client Key'), serverKey: await hmac(key, 'Server Key') }));
     last = { password, salt, iterations, keys };
   }
