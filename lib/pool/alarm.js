@@ -13,9 +13,10 @@ class Alarm {
   constructor(ring) { this.#ring = ring; }
 
   /** Sets the timer, unless it is set to an earlier deadline. */
-  setTo(due, now) {
+  setTo(due) {
     if (due >= this.#due) return;
     this.stop();
+    const now = performance.now(); // and not the time of a ring, since timers may fire early: so ever more often
     this.#due = Math.min(due, now + LONGEST);
     this.#timer = setTimeout(() => this.#fire(), Math.max(0, this.#due - now)); // Node warns of negative ones
     this.#timer.unref?.();

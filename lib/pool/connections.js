@@ -127,7 +127,7 @@ class Connections {
     if (best.state === Use.DRAINING) return undefined;
     if (isQuick) this.#quickAt = now;
     best.begin(use, now);
-    if (known !== undefined) this.#alarm.setTo(now + best.patience, now);
+    if (known !== undefined) this.#alarm.setTo(now + best.patience);
     return best;
   }
 
@@ -175,7 +175,7 @@ class Connections {
     const wanted = owner + unproven + Math.min(quick, Math.max(0, SHARING - shared));
     for (let more = wanted - opening; more > 0 && this.#mayOpen; more--) this.#open();
     const held = [Kind.OWNER, Kind.UNPROVEN].map(kind => this.#waiting.since(kind) + this.#patience);
-    this.#alarm.setTo(Math.min(...held.filter(until => until > now)), now);
+    this.#alarm.setTo(Math.min(...held.filter(until => until > now)));
   }
 
   /**
@@ -261,7 +261,7 @@ class Connections {
   #watch(each, now) {
     const { silence, silent, old, late } = this.#deadlinesOf(each);
     const again = each.isOpening ? each.since + PATIENCE : each.isDropping ? now + silence : 0;
-    this.#alarm.setTo(Math.min(silent, old, late, again > now ? again : Infinity), now);
+    this.#alarm.setTo(Math.min(silent, old, late, again > now ? again : Infinity));
   }
 
   #sweep(now) {
