@@ -16,9 +16,9 @@ class Alarm {
   setTo(due) {
     if (due >= this.#due) return;
     this.stop();
-    const now = performance.now(); // and not the time of a ring, since timers may fire early: so ever more often
+    const now = performance.now(); // rather than a time that was rung: timers fire early, so each would fire earlier than the one before
     this.#due = Math.min(due, now + LONGEST);
-    this.#timer = setTimeout(() => this.#fire(), Math.max(0, this.#due - now)); // Node warns of negative ones
+    this.#timer = setTimeout(() => this.#fire(), Math.min(Math.max(0, due - now), LONGEST)); // Node warns of other ones
     this.#timer.unref?.();
   }
 

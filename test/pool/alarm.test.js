@@ -8,10 +8,11 @@ describe('The alarm of a pool', () => {
   it('is one timer to the earliest deadline, which does not keep the program alive', () => {
     const set = heldTimers();
     const alarm = new Alarm(() => {});
-    alarm.setTo(Infinity, 0);
+    alarm.setTo(Infinity);
     assert.equal(set.length, 0);
-    for (const due of [500, 700, 200, 300]) alarm.setTo(due, 100);
-    assert.deepEqual(set.map(({ delay, isUnreferenced }) => [delay, isUnreferenced]), [[100, true]]);
+    const now = performance.now();
+    for (const time of [50000, 70000, 20000, 30000]) alarm.setTo(now + time);
+    assert.deepEqual(set.map(({ delay, isUnreferenced }) => [Math.ceil(delay / 10000), isUnreferenced]), [[2, true]]);
     alarm.stop();
     assert.equal(set.length, 0);
   });
@@ -20,23 +21,31 @@ describe('The alarm of a pool', () => {
     const set = heldTimers();
     const rung = [];
     const alarm = new Alarm(now => rung.push(now));
-    alarm.setTo(1e9, 1e9 - 5);
+    alarm.setTo(1e9);
     set.pop().callback();
-    alarm.setTo(0, 0);
+    alarm.setTo(0);
     set.pop().callback();
     assert.equal(rung[0], 1e9);
     assert.ok(rung[1] > 0);
   });
 
+  it('is set by the clock, not by the time of a timer that fired early, so that it does not fire ever more often', () => {
+    const set = heldTimers();
+    const alarm = new Alarm(now => alarm.setTo(now + 10000));
+    alarm.setTo(performance.now() + 10000);
+    set.pop().callback(); // 10 seconds early
+    assert.ok(set[0].delay > 15000);
+  });
+
   it('is set to 0 ms for a deadline in the past, since Node warns of a negative time', () => {
     const set = heldTimers();
-    new Alarm(() => {}).setTo(1, 2);
+    new Alarm(() => {}).setTo(0);
     assert.equal(set[0].delay, 0);
   });
 
   it('takes a deadline that is farther away than a timer can be set', () => {
     const set = heldTimers();
-    new Alarm(() => {}).setTo(1e12, 0);
+    new Alarm(() => {}).setTo(1e12);
     assert.equal(set[0].delay, 2 ** 31 - 1);
   });
 });
