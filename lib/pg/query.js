@@ -126,7 +126,13 @@ class Query extends EventEmitter {
 
   finish(error, results) {
     const { callback } = this;
-    if (error) return callback ? callback(error) : this.emit('error', error);
+    if (!error) this.tell(results, callback);
+    else if (callback) callback(error);
+    else this.emit('error', error);
+  }
+
+  /** Emits the rows, which a result keeps for a callback, and the end. */
+  tell(results, callback) {
     for (const result of [results].flat()) {
       for (const row of result.rows) this.emit('row', row, result);
       if (!callback && this.listenerCount('row') > 0) result.rows = [];
