@@ -47,8 +47,6 @@ class Connection {
   get isOpen() { return this.client.state === 'open'; }
   get isOpening() { return this.state === Use.OPENING; }
   get isOwned() { return this.state === Use.OWNED; }
-  get hasOpened() { return this.answered >= 0; }
-  get hasAnswered() { return this.answered > 0; }
 
   /** Whether the answer of its first request is late. */
   get isLate() { return this.first !== null && this.first.isLate; }
@@ -143,7 +141,7 @@ class Connection {
       client.destroy();
     }
     // Under load the sweep may never see it free. A new connection serves a request first.
-    if ((wasOwned || this.users === 0) && this.hasAnswered && performance.now() >= this.expires) return void client.end();
+    if ((wasOwned || this.users === 0) && this.answered > 0 && performance.now() >= this.expires) return void client.end();
     if (!reset || client.state === 'closed') return;
     this.resetting = true;
     client.query('DISCARD ALL', [], { cache: false }).then(() => { this.resetting = false; }, () => client.destroy());

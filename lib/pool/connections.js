@@ -28,7 +28,7 @@ const RECENT = 100;
 const tooLate = tooLong('request', () => ': it waited for a connection');
 
 /** Errors of connecting that another attempt would not change: the server refuses, or the config is invalid. */
-const isFinal = (error, { hasOpened }) => !hasOpened && (/^(?:0A|22|28|3D|42)/.test(error.code) ||
+const isFinal = (error, { answered }) => answered < 0 && (/^(?:0A|22|28|3D|42)/.test(error.code) ||
   ![ConnectionError, PostgresError, TimeoutError, AggregateError].some(each => error instanceof each));
 
 /**
@@ -132,10 +132,7 @@ class Connections {
   }
 
   /** @returns {Connection|undefined} like `wait`, if there is no wait */
-  take(use) {
-    const now = use.since = performance.now();
-    return this.#waiting.of(use.kind) === 0 ? this.#find(use, now) : undefined;
-  }
+  take(use) { return this.#waiting[use.kind].size === 0 ? this.#find(use, use.since) : undefined; }
 
   /**
    * @param {object} use see PoolLease.run
@@ -218,7 +215,7 @@ class Connections {
     this.#all.splice(this.#all.indexOf(connection), 1);
     const isOver = error !== undefined && connection.isOpening && // after 57P03, the server is starting, a later attempt succeeds
       !this.#all.some(each => each.isOpen || (each.isOpening && !this.reached)) && (isFinal(error, connection) || !(this.reached || error.code === '57P03'));
-    if (connection.isOpening || (!connection.hasAnswered && error !== undefined && !isRefusal(error))) this.#pause(error);
+    if (connection.isOpening || (connection.answered < 1 && error !== undefined && !isRefusal(error))) this.#pause(error);
     if (isOver) {
       const NoConnection = error instanceof TimeoutError ? TimeoutError : ConnectionError;
       this.#waiting.refuse(isFinal(error, connection) ? error : new NoConnection(`no connection: ${error.message}`, { code: error.code, cause: error, sent: false }));

@@ -49,7 +49,7 @@ class PoolLease extends Connections {
    * @param {string} [text] of a query that may share a connection: the pool learns whether its answer is late
    * @param {string} need also 'connection': like 'session', but a transaction block may be left open
    */
-  async run(need, options, work, mayRepeat = () => true, text = undefined) {
+  async run(need, options, work, mayRepeat = undefined, text = undefined) {
     const { signal, statement_timeout: time, retry = false } = options;
     const known = text !== undefined && this.learns ? this.common.knownTexts.of(text) : undefined;
     const isLimited = signal !== undefined || time !== undefined;
@@ -60,7 +60,7 @@ class PoolLease extends Connections {
       for (let attempts = 1; ; attempts++) {
         throwIfAborted(options, attempts > 1);
         const kind = need === 'shared' ? this.kindOf(known) : Kind.OWNER;
-        const use = { kind, known, isLimited, isAnswered: false, isLate: false, isSuspected: false, since: 0, next: null, previous: null };
+        const use = { kind, known, isLimited, isAnswered: false, isLate: false, isSuspected: false, since: performance.now(), next: null, previous: null };
         const connection = this.take(use) ?? await this.wait(use, options, since).catch(rejectAgain);
         const { client, pipeline } = connection;
         try {
@@ -72,7 +72,7 @@ class PoolLease extends Connections {
         } catch (error) {
           // A server reports 08006 if it has lost a connection of its own, for example to a worker of Citus.
           const isLost = error instanceof ConnectionError || (error instanceof PostgresError && error.code === '08006');
-          if (!isLost || !(retry || error.sent === false) || attempts === ATTEMPTS || !await mayRepeat(error)) throw error;
+          if (!isLost || !(retry || error.sent === false) || attempts === ATTEMPTS || (mayRepeat !== undefined && !await mayRepeat(error))) throw error;
           // Others may have been lost with this one, which only the next turns of the loop tell.
           await new Promise(resolve => { setTimeout(resolve, 2 ** attempts); });
         } finally {

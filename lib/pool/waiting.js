@@ -8,17 +8,17 @@ const Kind = Object.freeze({ OWNER: 'owner', UNPROVEN: 'unproven', QUICK: 'quick
 
 /** The requests that wait for a connection, in a queue for each kind. */
 class Waiting {
-  #queues = { owner: new Set(), unproven: new Set(), quick: new Set() };
+  owner = new Set();
+  unproven = new Set();
+  quick = new Set();
 
-  get size() { return this.of(Kind.OWNER) + this.of(Kind.UNPROVEN) + this.of(Kind.QUICK); }
+  get size() { return this.owner.size + this.unproven.size + this.quick.size; }
 
   /** How many wait, by kind. */
-  get why() { return { owner: this.of(Kind.OWNER), unproven: this.of(Kind.UNPROVEN), quick: this.of(Kind.QUICK) }; }
-
-  of(kind) { return this.#queues[kind].size; }
+  get why() { return { owner: this.owner.size, unproven: this.unproven.size, quick: this.quick.size }; }
 
   /** @returns {number} since when the first of a kind waits; Infinity if there is none */
-  since(kind) { return this.#queues[kind].values().next().value?.since ?? Infinity; }
+  since(kind) { return this[kind].values().next().value?.since ?? Infinity; }
 
   /**
    * @param {object} use see PoolLease.run
@@ -28,9 +28,9 @@ class Waiting {
     const entry = { use, since: use.since };
     entry.promise = new Promise((resolve, reject) => {
       entry.resolve = resolve;
-      entry.reject = error => this.#queues[use.kind].delete(entry) && reject(error);
+      entry.reject = error => this[use.kind].delete(entry) && reject(error);
     });
-    this.#queues[use.kind].add(entry);
+    this[use.kind].add(entry);
     return entry;
   }
 
@@ -40,21 +40,21 @@ class Waiting {
    * @param {function(string): string} kindOf a known text: an answer may have shown that it is of another kind
    */
   serve(find, kindOf) {
-    for (const kind of Object.keys(this.#queues).sort((a, b) => this.since(a) - this.since(b))) {
-      const queue = this.#queues[kind];
+    for (const kind of Object.values(Kind).sort((a, b) => this.since(a) - this.since(b))) {
+      const queue = this[kind];
       for (const entry of queue) {
         const { use } = entry;
         if (kind !== Kind.OWNER) use.kind = kindOf(use.known);
         const connection = find(use);
         if (connection === undefined && use.kind === kind) break;
         queue.delete(entry);
-        if (connection === undefined) this.#queues[use.kind].add(entry);
+        if (connection === undefined) this[use.kind].add(entry);
         else entry.resolve(connection);
       }
     }
   }
 
-  refuse(error) { for (const queue of Object.values(this.#queues)) for (const entry of queue) entry.reject(error); }
+  refuse(error) { for (const kind of Object.values(Kind)) for (const entry of this[kind]) entry.reject(error); }
 }
 
 module.exports = { Kind, Waiting };
