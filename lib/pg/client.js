@@ -163,11 +163,8 @@ class Client extends EventEmitter {
   end(callback) {
     this._ending = true;
     if (this._state.asked > this._state.answered && !this.pipeline) this._state.client.destroy();
-    const work = async () => {
-      if (this._state.client.state === 'new') return; // it may still connect
-      await this._state.client.end();
-      await new Promise(soon); // the event comes before
-    };
+    // A new client may still connect. The event comes before the promise resolves.
+    const work = async () => { if (this._state.client.state !== 'new') await this._state.client.end().then(() => new Promise(soon)); };
     return settle(work, callback, undefined, this._Promise);
   }
 
