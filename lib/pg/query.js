@@ -95,7 +95,7 @@ async function ask(session, config, values, { binary, query_timeout, statement_c
       const results = await session.simpleQuery(text, { decode, signal: query.signal, statement_timeout });
       return results.length === 1 ? resultOf(results[0], rowMode) : results.map(each => resultOf(each, rowMode));
     }
-    const reader = await session.query(text, values ? values.map(value => prepareValue(value)) : [], {
+    const reader = await session.query(text, values ? values.map(prepareValue) : [], {
       decode, signal: query.signal, statement_timeout, format: !isSimple && (query.binary || binary) ? 1 : 0,
       cache: Boolean(shared || name || statement_cache)
     });
@@ -126,7 +126,13 @@ class Query extends EventEmitter {
 
   finish(error, results) {
     const { callback } = this;
-    if (error) return callback ? callback(error) : this.emit('error', error);
+    if (!error) this.tell(results, callback);
+    else if (callback) callback(error);
+    else this.emit('error', error);
+  }
+
+  /** Emits the rows, which a result keeps for a callback, and the end. */
+  tell(results, callback) {
     for (const result of [results].flat()) {
       for (const row of result.rows) this.emit('row', row, result);
       if (!callback && this.listenerCount('row') > 0) result.rows = [];
@@ -187,7 +193,7 @@ class Submission extends EventEmitter {
   }
 
   parse({ text }) { this.text = text; }
-  bind({ values }) { this.values = (values ?? []).map(value => prepareValue(value)); }
+  bind({ values }) { this.values = (values ?? []).map(prepareValue); }
   describe() {}
   flush() {}
   close() { if (this.#state === 'over') setImmediate(() => this.#ready()); }

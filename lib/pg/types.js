@@ -159,11 +159,13 @@ const isSame = (one, other) => one === other || (one.name === other.name && `${o
 
 /** Adopts parsers that the program has set in `pg-types` itself, which this library never loads: it looks for the loaded module. */
 function adoptTypes() {
-  for (const file of Object.keys(require.cache)) {
-    if (!/[\\/]pg-types[\\/]index\.js$/.test(file)) continue;
-    const { getTypeParser } = foreign = require.cache[file].exports;
+  let loaded;
+  try { loaded = require.cache; } catch {} // a bundle as an ES module has no `require`
+  for (const file of Object.keys(loaded ?? {})) {
+    if (!/[\\/]node_modules[\\/]pg-types[\\/]index\.js$/.test(file)) continue;
+    const { getTypeParser } = foreign = loaded[file].exports;
     for (const format of ['text', 'binary']) {
-      require.cache[path.join(file, '..', 'lib', `${format}Parsers.js`)].exports.init((oid, usual) => {
+      loaded[path.join(file, '..', 'lib', `${format}Parsers.js`)].exports.init((oid, usual) => {
         const parse = getTypeParser(oid, format);
         if (!isSame(parse, usual) && types.getTypeParser(oid, format) !== parse) types.setTypeParser(oid, format, parse);
       });

@@ -36,12 +36,8 @@ function dateText(date) {
 
 const prepareElements = values => values.map(each => Array.isArray(each) ? prepareElements(each) : prepareValue(each));
 
-/**
- * Converts a value: bytes stay, arrays become array literals, objects with a method `toPostgres` what it returns, other objects
- * JSON.
- * @param {object[]} [seen] the objects whose `toPostgres` has led here
- */
-function prepareValue(value, seen = []) {
+/** @param {object[]} seen the objects whose `toPostgres` has led here */
+function convert(value, seen) {
   if (value === null || value === undefined) return null;
   if (typeof value !== 'object') return value.toString();
   if (ArrayBuffer.isView(value)) return Buffer.isBuffer(value) ? value : bytesOf(value);
@@ -49,8 +45,14 @@ function prepareValue(value, seen = []) {
   if (Array.isArray(value)) return array(prepareElements(value));
   if (typeof value.toPostgres !== 'function') return JSON.stringify(value);
   if (seen.includes(value)) throw new Error(`circular reference detected while preparing "${value}" for query`);
-  return prepareValue(value.toPostgres(each => prepareValue(each)), [...seen, value]);
+  return convert(value.toPostgres(prepareValue), [...seen, value]);
 }
+
+/**
+ * Converts a value: bytes stay, arrays become array literals, objects with a method `toPostgres` what it returns, other objects
+ * JSON. It has one parameter, since pg-cursor passes it to `map`.
+ */
+function prepareValue(value) { return convert(value, []); }
 
 function escapeLiteral(text) {
   if (typeof text !== 'string') return "''";

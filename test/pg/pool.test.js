@@ -31,6 +31,31 @@ describe('A pool of quickgres/pg', () => {
     assert.deepEqual((await pool.query({ name: 'n' })).rows, [{ a: 1 }]);
   });
 
+  it('takes an object whose text and values are getters of its class, as the template tags of other packages make them', async () => {
+    class Statement {
+      #values = [5];
+      get text() { return 'SELECT $1::int AS n'; }
+      get values() { return this.#values; }
+    }
+    assert.deepEqual((await pool.query(new Statement())).rows, [{ n: 5 }]);
+    class Named extends Statement {
+      get name() { return 'five'; }
+    }
+    assert.deepEqual((await pool.query(new Named())).rows, [{ n: 5 }]);
+    assert.deepEqual((await pool.query({ name: 'five', values: [6] })).rows, [{ n: 6 }]);
+  });
+
+  it('emits the events of a Query, and resolves to its result', async () => {
+    for (const text of ['SELECT 1 AS n', 'SELECT 1 AS n; SELECT 2 AS n']) {
+      const query = new pg.Query(text);
+      const events = [];
+      query.on('row', ({ n }) => events.push(n)).on('end', result => events.push(result));
+      const result = await pool.query(query);
+      const results = [result].flat();
+      assert.deepEqual(events, [...results.map(({ rows: [{ n }] }) => n), result]);
+    }
+  });
+
   it('asks for several statements, and what concerns a session, on a connection of their own', async () => {
     const [one, two] = await pool.query('SELECT 1 AS n; SELECT 2 AS n');
     assert.deepEqual([one.rows, two.rows], [[{ n: 1 }], [{ n: 2 }]]);

@@ -109,7 +109,8 @@ describe('Types of quickgres/pg', () => {
           exports.setTypeParser = (oid, parse) => { own.text[oid] = parse; };
           const noParse = value => String(value);
           exports.getTypeParser = (oid, format = 'text') => own[format][oid] || noParse;`,
-        'program.js': `const foreign = require('./pg-types');
+        'program.js': `const foreign = require('pg-types');
+          require('./pg-types'); // a folder of the program
           foreign.setTypeParser(20, Number);
           foreign.setTypeParser(99999, text => 'mine ' + text);
           const { Client, types } = require(process.argv[2]);
@@ -118,15 +119,28 @@ describe('Types of quickgres/pg', () => {
           const read = (oid, text) => types.getTypeParser(oid)(text);
           console.log(JSON.stringify([read(20, '5'), read(99999, '5'), read(88888, '5'), types.getTypeParser(114) === before]));`
       })) {
-        const file = path.join(folder, name === 'program.js' ? '.' : 'pg-types', name);
+        const file = path.join(folder, name === 'program.js' ? '.' : 'node_modules/pg-types', name);
         fs.mkdirSync(path.dirname(file), { recursive: true });
         fs.writeFileSync(file, text);
       }
+      fs.mkdirSync(path.join(folder, 'pg-types'));
+      fs.writeFileSync(path.join(folder, 'pg-types/index.js'), 'exports.mine = true;');
       const { NODE_V8_COVERAGE, ...env } = process.env;
       const printed = execFileSync(process.execPath, [path.join(folder, 'program.js'), require.resolve('../../lib/pg')], { env, encoding: 'utf8' });
       assert.deepEqual(JSON.parse(printed), [5, 'mine 5', '5', true]);
     } finally {
       fs.rmSync(folder, { recursive: true });
+    }
+  });
+
+  it('are those of this module in a bundle, where `require` has no cache or is not there', () => {
+    const file = require.resolve('../../lib/pg/types');
+    const withCache = getter => Object.defineProperty(name => require(name.startsWith('.') ? path.join(file, '..', name) : name), 'cache', { get: getter });
+    for (const getter of [() => undefined, () => { throw new ReferenceError('require is not defined'); }]) {
+      const module = {};
+      new Function('require', 'module', fs.readFileSync(file, 'utf8'))(withCache(getter), module);
+      module.exports.adoptTypes();
+      assert.equal(module.exports.types.getTypeParser(23)('5'), 5);
     }
   });
 });

@@ -58,6 +58,11 @@ describe('Values of quickgres/pg', () => {
     assert.throws(() => prepareValue(circle), /circular reference/);
   });
 
+  it('are prepared by a function that map can call, as pg-cursor does', () => {
+    const both = ['a', { toPostgres: prepare => prepare([1, 2]) }];
+    assert.deepEqual(both.map(prepareValue), ['a', '{"1","2"}']);
+  });
+
   it('are quoted', () => {
     assert.equal(escapeIdentifier('a"b'), '"a""b"');
     assert.equal(escapeLiteral("it's"), "'it''s'");

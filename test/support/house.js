@@ -196,4 +196,4 @@ const RULES = {
   })
 };
 
-module.exports = { CAPABILITIES, LAYERS, RULES, codeLines, importsIn, importsOf, reachable, readHouse, resolve, unitOf };
+module.exports = { CAPABILITIES, LAYERS, RULES, codeLines, importsIn, importsOf, reachable, readHouse, resolve, unitOf, withoutComments };

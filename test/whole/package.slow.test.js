@@ -6,7 +6,6 @@ const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
 const { promisify } = require('node:util');
-const { packInto } = require('../../.ci/pack');
 const { installed } = require('../support/folder');
 const { sharedServer } = require('../support');
 
@@ -48,19 +47,25 @@ const TYPED = { 'types.mts': IMPORT + QUERIES + ROWS, 'import.cts': IMPORT + QUE
 const isElsewhere = name => /^(?:lib\/.*\.md|bench\/.*|test\/(?!recipes\/).*)$/.test(name);
 const PICTURE = /!\[[^\]]*\]\([^)]*\)/g;
 
+/** @returns {Array<[string, string]>} names and texts of all files in a folder */
+const filesOf = folder => fs.readdirSync(folder, { recursive: true }).sort()
+  .map(name => path.join(folder, name)).filter(name => fs.statSync(name).isFile()).map(name => [name, fs.readFileSync(name, 'latin1')]);
+
 describe('The package', function () {
   this.timeout(120_000);
-  let config, folder, archive, manifest, names, size;
+  let config, folder, source, filesBefore, archive, manifest, names, size;
 
   before(async () => {
     ({ config } = await sharedServer());
     folder = fs.realpathSync(fs.mkdtempSync(path.join(os.tmpdir(), 'package-')));
-    const source = path.join(folder, 'source');
-    packInto(source);
-    manifest = JSON.parse(fs.readFileSync(path.join(source, 'package.json'), 'utf8'));
+    source = path.join(folder, 'source');
+    fs.cpSync(root, source, { recursive: true, filter: name => !/(?:node_modules|\.git|coverage|bench|everywhere)$/.test(name) });
+    filesBefore = filesOf(source);
     const { stdout } = await run('npm', ['pack', '--json', '--offline', '--pack-destination', folder], { cwd: source });
     const [packed] = JSON.parse(stdout);
     archive = path.join(folder, packed.filename);
+    await run('tar', ['-xzf', archive, '-C', folder]);
+    manifest = JSON.parse(fs.readFileSync(path.join(folder, 'package', 'package.json'), 'utf8'));
     names = packed.files.map(file => file.path);
     size = packed.unpackedSize;
   });
@@ -76,15 +81,23 @@ describe('The package', function () {
     const recipes = fs.readdirSync(path.join(root, 'test/recipes'), { recursive: true }).map(name => path.posix.join('test/recipes', name))
       .filter(name => fs.statSync(path.join(root, name)).isFile());
     const CORE = 'lib/core.js';
-    const parts = fs.readFileSync(path.join(folder, 'source', CORE), 'utf8').match(/(?<=^\/\/ )lib\/.*\.js$/gm);
+    const parts = fs.readFileSync(path.join(folder, 'package', CORE), 'utf8').match(/(?<=^\/\/ )lib\/.*\.js$/gm);
     assert.ok(parts.length > 40);
     const EXPECTED = [...NEEDED, CORE, ...recipes, ...['lib', 'client-parser'].flatMap(sources)].filter(name => !parts.includes(name));
     assert.deepEqual(names.filter(name => !EXPECTED.includes(name)), []);
-    for (const name of EXPECTED) assert.ok(name === CORE ||names.includes(name) || !fs.existsSync(path.join(root, name)), `${name} is missing`);
+    for (const name of EXPECTED) assert.ok(name === CORE || names.includes(name) || !fs.existsSync(path.join(root, name)), `${name} is missing`);
+  });
+
+  it('is made by npm pack, which leaves the repository as it was, also if it was stopped the last time', async () => {
+    assert.deepEqual(filesOf(source), filesBefore);
+    await run(process.execPath, ['.ci/pack.js', '--exchange'], { cwd: source });
+    assert.ok(fs.existsSync(path.join(source, 'lib/core.js')));
+    await run('npm', ['pack', '--offline', '--dry-run'], { cwd: source });
+    assert.deepEqual(filesOf(source), filesBefore);
   });
 
   it('does not grow', () => {
-    assert.ok(size <= 900_000, `${size} bytes`);
+    assert.ok(size <= 850_000, `${size} bytes`);
   });
 
   it('has what its documents link to', () => {
