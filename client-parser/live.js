@@ -25,7 +25,7 @@ class StateReader {
   #description;
   #keys = []; // the bytes of the rows
   #known; // rows by their bytes, while a whole state follows
-  #next; // rows and keys of the next state; undefined before the first message of a connection
+  #next; // rows, keys, description and columns of the next state; undefined before the first message of a connection
   #onstate;
   #type;
 
@@ -55,10 +55,8 @@ class StateReader {
     check(type === 'T' || this.#next, 'a live result without a RowDescription');
     if (type === 'T') {
       this.#known = new Map(key === this.#description ? this.#keys.map((each, i) => [each, this.rows[i]]) : []);
-      this.#description = key;
-      this.#next = [[], []];
       const parser = RowParser.of(bytes, start);
-      this.columns = parser.columns;
+      this.#next = [[], [], key, parser.columns];
       this.#type = parser.type(0, this.#decode || {});
       this.#chunk = undefined;
     } else if (type === 'D') this.#add(this.#known?.get(key) ?? this.#read(bytes, start), key);
@@ -68,8 +66,8 @@ class StateReader {
       check(to <= this.rows.length, 'a copy of rows that are not there');
       for (let i = +from; i < to; i++) this.#add(this.rows[i], this.#keys[i]);
     } else if (type === 's') { // PortalSuspended
-      [this.rows, this.#keys] = this.#next;
-      this.#next = [[], []];
+      [this.rows, this.#keys, this.#description, this.columns] = this.#next;
+      this.#next = [[], [], this.#description, this.columns];
       this.#known = undefined;
       this.#onstate();
     }

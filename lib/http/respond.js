@@ -99,7 +99,7 @@ function checkStatus(options, name) {
 /** Checks everything before a header is set or a query is sent. */
 function check(response, options) {
   if (response.headersSent || response.writableEnded) throw new TypeError('the response was already sent');
-  if (options.end !== undefined) throw new TypeError('respond has no option end: it always ends the response');
+  if (options?.end !== undefined) throw new TypeError('respond has no option end: it always ends the response');
   checkOptions(options, OPTIONS);
   checkStatus(options, 'status');
   checkStatus(options, 'emptyStatus');

@@ -2,7 +2,7 @@
 
 const { EventEmitter } = require('node:events');
 const { ConnectionError, Session, UsageError } = require('../..');
-const { checkText, isPiece, kindOf } = require('../protocol');
+const { checkText, isPiece, kindOf, snapshot } = require('../protocol');
 const { NAMES, checkNumber, checkOptions, keep } = require('../options');
 const { copyDirection, throwIfAborted, watchSignal } = require('../pipeline');
 const { respond } = require('../http');
@@ -18,7 +18,7 @@ const DEFAULTS = {
 const checkFrom = least => (value, name) => checkNumber(value, name, `a number from ${least}`, given => given >= least);
 const CHECKS = Object.fromEntries(Object.keys(DEFAULTS).map(name => [name, checkFrom(/^(?:interval|max_lifetime)$/.test(name) ? 0 : 1)]));
 
-const headerOf = ({ headers } = {}, name) => (typeof headers?.get === 'function' ? headers.get(name) : headers?.[name]) ?? '';
+const headerOf = (request, name, headers = request?.headers) => (typeof headers?.get === 'function' ? headers.get(name) : headers?.[name]) ?? '';
 const acceptsGzip = header => header.toLowerCase().split(',').some(each => /^\s*(?:x-)?gzip\s*(?:;\s*q=(?!0(?:\.0*)?\s*$)|$)/.test(each));
 
 /** What a result depends on: undefined, if on everything. */
@@ -66,8 +66,8 @@ class Live extends EventEmitter {
     checkOptions(options, NAMES.queryTo);
     if (form.format === 1) throw new TypeError('a live result has columns in text format: leave out format');
     if (copyDirection(text) !== undefined) throw new UsageError('a live result is that of a SELECT, not of COPY', '0A000');
-    const values = keep(text, session.lease.keep(text, given));
-    const key = JSON.stringify([text, values, session.lease.settings?.values, form, tags]);
+    const values = snapshot(keep(text, session.lease.keep(text, given))); // texts: the JSON of NaN would be that of null
+    const key = JSON.stringify([text, values, session.lease.settings?.values, form, statement_timeout, tags]);
     this.#admit(key);
     const limits = { statement_timeout, alone: form.alone, retry: true };
     const result = this.#results.get(key) ?? new Result({ session, text, values, ...form, limits }, tags, this.#options);

@@ -77,7 +77,7 @@ class Result {
       const { bytes, cmd } = answer;
       if (bytes === before) return 0;
       if (!/^(?:SELECT|SHOW)$/.test(cmd) || bytes[0] !== backend.RowDescription) {
-        throw new UsageError(`a live result is that of a SELECT, not of ${cmd}`, '0A000');
+        throw new UsageError(`a live result is that of a SELECT that returns rows, not of ${cmd ?? 'an empty text'}`, '0A000');
       }
       this.state = new State(bytes, this.state);
       for (const reader of this.readers) reader.show(this.state);

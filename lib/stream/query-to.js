@@ -124,7 +124,7 @@ async function runInto(lease, target, make, options) {
     }
     const alone = options.alone || lease.common.knownTexts.isLong(request.text);
     const { signal, statement_timeout, retry } = options; // a spread takes microseconds
-    await send(lease, { signal, statement_timeout, retry, alone, onwait: end => { leave = end; } }, () => {
+    await send(lease, { signal, statement_timeout, retry, alone, onwait: end => { target.gone ? end(target.error) : (leave = end); } }, () => {
       if (target.gone) throw target.error;
       if (request.scope !== null) ({ receiver } = request = make()); // it was lost before
       leave = error => giveUp(request, error);

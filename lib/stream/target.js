@@ -89,7 +89,7 @@ class Target {
     const socket = given.req?.socket;
     if (typeof given.assignSocket !== 'function' || given.socket !== null || !socket || this.gone) return undefined;
     const begin = () => this.#settle.resolve();
-    const lose = () => this.lose(closedBefore());
+    const lose = () => this.#fail();
     given.once('socket', begin);
     watch(socket, lose); // Node emits no 'close' for a waiting response
     return this.#until(() => socket.writableLength - socket.bytesWritten).finally(() => {

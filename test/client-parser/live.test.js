@@ -99,6 +99,23 @@ describe('live', () => {
     assert.equal((await second).length, 3);
   });
 
+  it('keeps rows and columns together if the connection is lost within a state of other columns', async () => {
+    const { next, value } = await reading();
+    const first = value();
+    const { response } = await next(whole(['1', 'x']));
+    const before = await first;
+    const other = Buffer.concat([rowDescription('a', 'c'), dataRow('1', 'x')]);
+    response.write(other);
+    await sleep(20);
+    response.destroy();
+    const lost = await value();
+    assert.deepEqual([lost.connected, lost[0] === before[0], lost.columns.map(({ name }) => name)], [false, true, ['a', 'b']]);
+    const third = value();
+    await next(Buffer.concat([other, END]));
+    const after = await third;
+    assert.deepEqual([after[0], after.columns.map(({ name }) => name)], [{ a: '1', c: 'x' }, ['a', 'c']]);
+  });
+
   it('skips to the newest state', async () => {
     const { next, value, page } = await reading();
     const first = value();

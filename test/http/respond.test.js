@@ -352,6 +352,7 @@ describe('respond', () => {
       [new ResponseCache(pool), { tag: 'a' }, `there is no option tag here; the options are ${list}`],
       [client, { readOnly: true }, /^there is no option readOnly here/], [pool, { tags: [] }, /^there is no option tags here/],
       [new ResponseCache(client), { readOnly: true }, /^there is no option readOnly here/],
+      [client, null, 'options must be an object, not null'],
       [client, { end: false }, 'respond has no option end: it always ends the response']
     ];
     const states = [];

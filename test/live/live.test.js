@@ -131,6 +131,20 @@ describe('Live', () => {
     assert.equal(live.size, 2);
   });
 
+  it('shares no result among readers with other values or time limits, whatever JSON makes of these', async () => {
+    const given = [[NaN], [null], [Infinity], [-0], [0], ['0'], [0, 1e6]];
+    const { port, live } = await serving({
+      handler: (request, response, live) => {
+        const [value, statement_timeout] = given[Number(request.url.slice(1))];
+        return live.respond(request, response, 'SELECT $1::float8 AS n', [value], { statement_timeout });
+      }
+    });
+    const shown = [];
+    for (const i of given.keys()) shown.push((await (await reading(port, {}, `/${i}`)).next())[1]);
+    assert.deepEqual(shown, ['D NaN', 'D ', 'D Infinity', 'D -0', 'D 0', 'D 0', 'D 0']);
+    assert.equal(live.size, 6);
+  });
+
   it('takes a piece of sql', async () => {
     const { port, live } = await serving({
       handler: (request, response, live) => live.respond(request, response, sql`SELECT ${2}::int AS n`, { tags: ['todos'] })
@@ -511,7 +525,10 @@ describe('Live', () => {
     await assert.rejects(new Live(client).respond(request, 'SELECT 1', [], { max_age: 1 }), /there is no option max_age here/);
     await assert.rejects(new Live(client).respond(request, 'SELECT 1', [], { format: 1 }), { name: 'TypeError', message: /text format: leave out format/ });
     await assert.rejects(new Live(client).respond(request, 'COPY users FROM STDIN'), { name: 'UsageError', code: '0A000' });
-    await assert.rejects(new Live(client).respond(), { name: 'TypeError', message: /request must be a Request/ });
+    await assert.rejects(new Live(client).respond(request, ' -- '), { message: 'a live result is that of a SELECT that returns rows, not of an empty text' });
+    for (const none of [undefined, null]) {
+      await assert.rejects(new Live(client).respond(none, none), { name: 'TypeError', message: /^(?:request|response) must be / });
+    }
     await assert.rejects(new Live(client).follow(7), { name: 'TypeError', message: /follow takes an async iterable/ });
     const pool = new Pool((await sharedServer()).config);
     await new Live(pool).end();

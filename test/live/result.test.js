@@ -94,7 +94,7 @@ describe('A result', () => {
 
   it('gives its first error to its readers, and begins anew for the next one', async () => {
     const { result, reported } = resultOf(outage(), 'INSERT', ['x']);
-    for (const message of ['gone', 'a live result is that of a SELECT, not of INSERT']) {
+    for (const message of ['gone', 'a live result is that of a SELECT that returns rows, not of INSERT']) {
       const reader = readerOf();
       result.add(reader);
       await until(() => reader.ended.length === 1);
@@ -129,6 +129,6 @@ describe('A result', () => {
     const reader = readerOf();
     result.add(reader);
     await until(() => reader.ended.length === 1);
-    assert.equal(reader.ended[0].code, '0A000');
+    assert.deepEqual([reader.ended[0].code, reader.ended[0].message], ['0A000', 'a live result is that of a SELECT that returns rows, not of SELECT']);
   });
 });

@@ -226,6 +226,16 @@ describe('A stream of a pool', () => {
 });
 
 describe('queryTo of a pool', () => {
+  it('does not wait to be repeated for a target that is gone', async () => {
+    const pool = await opened({ size: 1 });
+    const target = new PassThrough();
+    const written = pool.queryTo(target, 'SELECT pg_terminate_backend(pg_backend_pid())', [], { retry: true });
+    const refused = assert.rejects(written, { name: 'AbortError' });
+    await once(pool, 'error');
+    target.destroy();
+    await pool.transaction(() => refused);
+  });
+
   it('holds up no other request while the reader is slow, though it has no connection to itself', async () => {
     const pool = await opened({ size: 2 });
     const target = new PassThrough();

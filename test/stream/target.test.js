@@ -212,6 +212,19 @@ describe('A target', () => {
       stop();
     });
 
+    it('tells of a connection that fails in its turn', async () => {
+      const { list: [first, second], stop } = await responses(2);
+      const target = new Target(second);
+      const gone = new Promise(resolve => target.watch(resolve));
+      const turned = target.turn();
+      // The connection has failed before what waits for the turn continues.
+      second.once('socket', socket => process.nextTick(() => socket.destroy(new Error('reset'))));
+      first.end('first');
+      await turned;
+      assert.equal((await gone).name, 'AbortError');
+      stop();
+    });
+
     it('does not wait for its turn when the connection is gone, and leaves no listener at it', async () => {
       const { list, socket, stop } = await responses(20);
       const waiting = list.slice(1).map(response => {
