@@ -117,6 +117,7 @@ const EXCHANGED = ['index.js', 'lib'];
 function exchange() {
   putBack(); // if npm was stopped
   const made = path.join(ROOT, 'package');
+  fs.rmSync(made, { recursive: true, force: true });
   packInto(made);
   fs.mkdirSync(ASIDE);
   for (const name of EXCHANGED) {

@@ -185,7 +185,7 @@ async function repeat(once, options) {
         clearTimeout(timer);
         settle(error);
       };
-      const unwatch = watchLimits({ ...options, waited: performance.now() - since }, end(reject), tooLong('transaction'));
+      const unwatch = watchLimits({ ...options, waited: performance.now() - since }, end(reject), tooLong('transaction'), () => false);
       const timer = setTimeout(end(resolve), pause);
     });
   }

@@ -627,7 +627,7 @@ describe('The retries of a transaction', () => {
     }
   });
 
-  it('leave no timer when the signal ends a pause', async () => {
+  it('leave no timer, and nothing that may be done, when the signal ends a pause', async () => {
     const client = await connected();
     const abort = new AbortController();
     const timers = () => process.getActiveResourcesInfo().filter(each => each === 'Timeout').length;
@@ -641,7 +641,7 @@ describe('The retries of a transaction', () => {
       if (++calls === 6) setTimeout(setImmediate, 80, end); // the pause is longer than 160 ms
       return failing('40001', [])(tx);
     }, { retries: 1000, signal: abort.signal });
-    await assert.rejects(again, { name: 'AbortError' });
+    await assert.rejects(again, { name: 'AbortError', sent: false });
     assert.equal(calls, 6);
     assert.ok(timers() < during);
   });

@@ -7,7 +7,9 @@ const { DatabaseError, Query, Submission, ask, configOf, errorOf, unhindered } =
 const { TypeOverrides, adoptTypes } = require('./types');
 const { escapeIdentifier, escapeLiteral } = require('./values');
 
-const { nextTick } = process; // fake timers replace it later
+// Fake timers replace them later.
+const { nextTick } = process;
+const soon = setImmediate;
 
 /**
  * Returns the promise of `work()`, or calls back with its outcome, before later promises settle. An error that the callback
@@ -70,7 +72,7 @@ class Client extends EventEmitter {
     setImmediate(tell, isReason ? new Error('Connection terminated unexpectedly', { cause: error }) : error); // after pending promises
   }
 
-  _over() { setImmediate(() => this.emit('end')); } // after pending promises
+  _over() { soon(() => this.emit('end')); } // after pending promises
 
   get processID() { return this._state.client.processId ?? null; }
 
@@ -161,8 +163,8 @@ class Client extends EventEmitter {
   end(callback) {
     this._ending = true;
     if (this._state.asked > this._state.answered && !this.pipeline) this._state.client.destroy();
-    // A new client may still connect.
-    const work = async () => { if (this._state.client.state !== 'new') await this._state.client.end(); };
+    // A new client may still connect. The event comes before the promise resolves.
+    const work = async () => { if (this._state.client.state !== 'new') await this._state.client.end().then(() => new Promise(soon)); };
     return settle(work, callback, undefined, this._Promise);
   }
 

@@ -292,6 +292,15 @@ describe('A client of quickgres/pg', () => {
     assert.equal(drains, 1);
   });
 
+  it('has emitted end when the promise of end() resolves', async () => {
+    const client = new pg.Client(server.config);
+    await client.connect();
+    let isOver = false;
+    client.on('end', () => { isOver = true; });
+    await client.end();
+    assert.equal(isOver, true);
+  });
+
   it('says good-bye to the server when nothing is under way', async () => {
     const proxy = await startProxy({ target: server, record: true });
     const other = new pg.Client({ ...server.config, host: proxy.host, port: proxy.port });

@@ -92,7 +92,9 @@ describe('The package', function () {
     assert.deepEqual(filesOf(source), filesBefore);
     await run(process.execPath, ['.ci/pack.js', '--exchange'], { cwd: source });
     assert.ok(fs.existsSync(path.join(source, 'lib/core.js')));
-    await run('npm', ['pack', '--offline', '--dry-run'], { cwd: source });
+    fs.cpSync(path.join(source, 'lib/core.js'), path.join(source, 'package/lib/earlier.js'));
+    const { stdout } = await run('npm', ['pack', '--json', '--offline', '--dry-run'], { cwd: source });
+    assert.deepEqual(JSON.parse(stdout)[0].files.map(file => file.path), names);
     assert.deepEqual(filesOf(source), filesBefore);
   });
 
