@@ -64,7 +64,8 @@ function pack(files) {
       const to = path.posix.relative(path.posix.dirname(CORE), resolve(files, file, name));
       return `require('${to.startsWith('.') ? to : `./${to}`}')`;
     });
-    const call = first.has(file) ? ['(() => {', '})()'] : ['once(() => {', '})'];
+    // V8 parses arrow functions once more than others, if they are inside another function, as in bundles.
+    const call = first.has(file) ? ['(function () {', '})()'] : ['once(function () {', '})'];
     return `// ${file}\nconst ${variable(file)} = ${call[0]}\nconst module = {};\n${compact(own)}\nreturn module.exports;\n${call[1]};\n`;
   });
   const shown = Array.from(all, file => first.has(file) ? variable(file) : `get ${variable(file)}() { return ${variable(file)}(); }`);

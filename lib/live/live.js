@@ -50,7 +50,9 @@ class Live extends EventEmitter {
   async respond(request, response, sql, parameters, how) {
     const isNode = typeof response?.setHeader === 'function';
     const [place, ...query] = isNode ? [[request, response], sql, parameters, how] : [[request], response, sql, parameters];
-    const [text, values = [], { tags = [], settings, ...plain } = {}] = isPiece(query[0]) ? [...query[0], query[1]] : query;
+    const [text, values = [], options = {}] = isPiece(query[0]) ? [...query[0], query[1]] : query;
+    if (options === null || typeof options !== 'object') throw new TypeError(`options must be an object, not ${kindOf(options)}`);
+    const { tags = [], settings, ...plain } = options;
     if (!Array.isArray(tags) || !tags.every(tag => typeof tag === 'string')) throw new TypeError('tags must be an array of strings');
     const session = settings === undefined ? this.#session : this.#session.with(settings);
     if (!headerOf(request, 'accept').includes(TYPE)) return respond(session, ...place, text, values, plain);

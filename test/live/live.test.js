@@ -520,6 +520,9 @@ describe('Live', () => {
     refuses(() => new Live(client, { timeout: 1 }), /there is no option timeout here/);
     const request = new Request('http://localhost/', { headers: { accept: TYPE } });
     await assert.rejects(new Live(client).respond(request, 'SELECT 1', [], { tags: 'todos' }), { message: 'tags must be an array of strings' });
+    for (const [options, kind] of [[null, 'null'], ['todos', 'a string'], [() => {}, 'a function']]) {
+      await assert.rejects(new Live(client).respond(request, 'SELECT 1', [], options), { name: 'TypeError', message: `options must be an object, not ${kind}` });
+    }
     await assert.rejects(new Live(client).respond(request, 'SELECT 1', [], { stream: 1 }), /there is no option stream here/);
     await assert.rejects(new Live(client).respond(request, 'SELECT 1', 7), TypeError);
     await assert.rejects(new Live(client).respond(request, 'SELECT 1', [], { max_age: 1 }), /there is no option max_age here/);
