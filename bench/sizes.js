@@ -9,7 +9,7 @@ const path = require('node:path');
 const { codeLines, reachable, readHouse, unitOf } = require('../test/support/house');
 
 /** A change that makes the code smaller lowers these. */
-const LIMITS = { core: 6822, all: 10760, pool: 566, pg: 852, file: 350 };
+const LIMITS = { core: 6822, all: 10762, pool: 566, pg: 852, file: 350 };
 
 const PEERS = {
   'pg, pg-protocol': ['pg/lib', 'pg-protocol/dist'],
