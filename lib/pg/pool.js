@@ -6,7 +6,7 @@ const pools = require('../pool');
 const { rejectAgain } = require('../pipeline');
 const { Client, POOLED, settle } = require('./client');
 const { ConnectionParameters, hide, libpqConfig } = require('./config');
-const { Query, SHARED, configOf, errorOf, unhindered } = require('./query');
+const { Query, SHARED, configOf, emitResults, errorOf, unhindered } = require('./query');
 const { TypeOverrides } = require('./types');
 const { defaults } = require('./values');
 
@@ -164,7 +164,7 @@ class Pool extends EventEmitter {
     const ask = (connection, given) => this._use(connection, async (client, entry) => {
       try {
         const results = await client.query(given, values);
-        if (isQuery) unhindered(() => config.tell(results, () => {}));
+        if (isQuery) unhindered(() => emitResults(config, results, () => {}));
         return results;
       } finally {
         this._released(entry);

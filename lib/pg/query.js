@@ -126,20 +126,20 @@ class Query extends EventEmitter {
 
   finish(error, results) {
     const { callback } = this;
-    if (!error) this.tell(results, callback);
+    if (!error) emitResults(this, results, callback);
     else if (callback) callback(error);
     else this.emit('error', error);
   }
+}
 
-  /** Emits the rows, which a result keeps for a callback, and the end. */
-  tell(results, callback) {
-    for (const result of [results].flat()) {
-      for (const row of result.rows) this.emit('row', row, result);
-      if (!callback && this.listenerCount('row') > 0) result.rows = [];
-    }
-    callback?.(null, results);
-    this.emit('end', results);
+/** Emits the rows of a Query, which a result keeps for a callback, and its end. */
+function emitResults(query, results, callback) {
+  for (const result of [results].flat()) {
+    for (const row of result.rows) query.emit('row', row, result);
+    if (!callback && query.listenerCount('row') > 0) result.rows = [];
   }
+  callback?.(null, results);
+  query.emit('end', results);
 }
 
 /**
@@ -235,4 +235,4 @@ class Submission extends EventEmitter {
   }
 }
 
-module.exports = { DatabaseError, Query, SHARED, Submission, ask, configOf, errorOf, unhindered };
+module.exports = { DatabaseError, Query, SHARED, Submission, ask, configOf, emitResults, errorOf, unhindered };
