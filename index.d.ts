@@ -950,7 +950,7 @@ export type RuntimeParameter =
   | 'xmlbinary' | 'xmloption' | 'zero_damaged_pages';
 
 /**
- * libpq's connection parameters, those of this library (lib/config/README.md), and run-time parameters. Anything you omit is
+ * libpq's connection parameters, those of this library (lib/core/config/README.md), and run-time parameters. Anything you omit is
  * taken from the service file, then the environment (PGHOST, PGUSER, …), then the default.
  * https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-PARAMKEYWORDS
  */

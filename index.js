@@ -1,9 +1,9 @@
 'use strict';
 
-const rows = require('./lib/rows'); // first: it takes ES modules one by one, which loads them faster
-const { Client } = require('./lib/client');
-const { Session } = require('./lib/session');
-const { AbortError, ConnectionError, PostgresError, TimeoutError, UsageError, array } = require('./lib/protocol');
+const rows = require('./lib/core/rows'); // first: it takes ES modules one by one, which loads them faster
+const { Client } = require('./lib/core/client');
+const { Session } = require('./lib/core/session');
+const { AbortError, ConnectionError, PostgresError, TimeoutError, UsageError, array } = require('./lib/core/protocol');
 
 const { RowParser, RowReader } = rows;
 

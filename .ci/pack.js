@@ -13,10 +13,10 @@ const ROOT = path.join(__dirname, '..');
 const CORE = 'lib/core.js';
 
 /** The entry, and what a first query loads though its imports are late. */
-const FIRST = ['index.js', 'lib/config/index.js', 'lib/config/conninfo.js', 'lib/connection/index.js'];
+const FIRST = ['index.js', 'lib/core/config/index.js', 'lib/core/config/conninfo.js', 'lib/core/connection/index.js'];
 
 /** What the first use makes: authentication, BEGIN and its end, and decoded columns. */
-const LATER = ['lib/connection/scram.js', 'lib/requests/block.js', 'lib/requests/simple-query.js', 'lib/transaction.js', 'client-parser/types.js'];
+const LATER = ['lib/core/connection/scram.js', 'lib/core/requests/block.js', 'lib/core/requests/simple-query.js', 'lib/core/transaction.js', 'client-parser/types.js'];
 
 /** @returns {string} the variable of a module */
 const variable = file => `$${file.replace(/^lib\//, '').replace(/(?:\/index)?\.js$/, '').replace(/\W/g, '_')}`;

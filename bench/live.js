@@ -18,7 +18,7 @@ const { respond } = require('../lib/http');
 const { Live } = require('../lib/live');
 const { Answer } = require('../lib/live/answer');
 const { State } = require('../lib/live/state');
-const { send } = require('../lib/pipeline');
+const { send } = require('../lib/core/pipeline');
 const { Pool } = require('../lib/pool');
 
 const WRITES = 10; // a second

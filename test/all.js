@@ -16,6 +16,6 @@ install();
 const { status } = spawnSync(process.execPath, [
   require.resolve('c8/bin/c8.js'), '--config=test/c8.json', `--clean=${!slow}`, '--temp-directory=coverage/tmp',
   process.execPath, require.resolve('mocha/bin/mocha.js'), '--parallel', '--jobs', availableParallelism(), ...args,
-  ...slow ? ['test/*.slow.test.js', 'test/*/*.slow.test.js'] : ['test/*.test.js', 'test/*/*.test.js']
+  ...['test/*/', 'test/core/*/'].map(folder => `${folder}*${slow ? '.slow' : ''}.test.js`)
 ], { cwd: root, stdio: 'inherit' });
 process.exitCode = status ?? 1;

@@ -6,6 +6,6 @@ const { availableParallelism } = require('node:os');
 
 module.exports = {
   jobs: availableParallelism(),
-  spec: ['test/*.test.js', 'test/*/*.test.js'],
+  spec: ['test/*/*.test.js', 'test/core/*/*.test.js'],
   ignore: ['test/**/*.slow.test.js']
 };

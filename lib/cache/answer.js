@@ -1,8 +1,8 @@
 'use strict';
 
 const { Writable } = require('node:stream');
-const { backend } = require('../protocol');
-const { RowParser } = require('../rows');
+const { backend } = require('../core/protocol');
+const { RowParser } = require('../core/rows');
 
 /*
  * An answer is what `queryTo` wrote for a query: `{ body, cmd, rowCount, time, kept }`, where `time` is when it was asked for.

@@ -1,6 +1,6 @@
 'use strict';
 
-const { throwIfAborted, tooLong, watchLimits } = require('../pipeline');
+const { throwIfAborted, tooLong, watchLimits } = require('../core/pipeline');
 
 /**
  * Ends the wait for an answer by a signal, a time limit or `fail`.

@@ -1,6 +1,6 @@
 'use strict';
 
-const { NAMES } = require('../options');
+const { NAMES } = require('../core/options');
 
 /** Options of a query that only a cache has. */
 const OWN = ['tags', 'max_age', 'stale_while_revalidate'];

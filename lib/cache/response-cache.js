@@ -1,11 +1,11 @@
 'use strict';
 
 const { EventEmitter } = require('node:events');
-const { checkText, checkValues, isPiece, quoted, snapshot } = require('../protocol');
-const { checkChannel } = require('../listen');
-const { NO_OPTIONS, NO_VALUES, checkNoMore, checkOptions, optionsOf } = require('../options');
-const { RowReader } = require('../rows');
-const { Target } = require('../stream');
+const { checkText, checkValues, isPiece, quoted, snapshot } = require('../core/protocol');
+const { checkChannel } = require('../core/listen');
+const { NO_OPTIONS, NO_VALUES, checkNoMore, checkOptions, optionsOf } = require('../core/options');
+const { RowReader } = require('../core/rows');
+const { Target } = require('../core/stream');
 const { Collector, isRead, read, write } = require('./answer');
 const { Entries } = require('./entries');
 const { UNLIMITED, join, limitOf } = require('./limit');

@@ -1,7 +1,7 @@
 'use strict';
 
-const { protocolError } = require('../protocol');
-const { columnLength, int32, oid } = require('../rows');
+const { protocolError } = require('../core/protocol');
+const { columnLength, int32, oid } = require('../core/rows');
 
 const [COMMA, QUOTE, NEWLINE, RETURN, BACKSLASH, DOT, APOSTROPHE] = Buffer.from(',"\n\r\\.\'');
 

@@ -1,10 +1,10 @@
 'use strict';
 
 const { pipeline } = require('node:stream');
-const { isPiece } = require('../protocol');
-const { NAMES, NO_OPTIONS, NO_VALUES, checkOptions, checkNumber, optionsOf } = require('../options');
-const { throwIfAborted, watchSignal } = require('../pipeline');
-const { Target } = require('../stream');
+const { isPiece } = require('../core/protocol');
+const { NAMES, NO_OPTIONS, NO_VALUES, checkOptions, checkNumber, optionsOf } = require('../core/options');
+const { throwIfAborted, watchSignal } = require('../core/pipeline');
+const { Target } = require('../core/stream');
 const { Csv } = require('./csv');
 const { COMPRESSORS, TYPES, encodingFor, representationFor } = require('./negotiate');
 const { validate } = require('./validators');

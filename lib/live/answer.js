@@ -1,8 +1,8 @@
 'use strict';
 
-const { UsageError, backend, decodeCommandComplete } = require('../protocol');
-const { giveUp } = require('../pipeline');
-const { QueryRequest } = require('../requests');
+const { UsageError, backend, decodeCommandComplete } = require('../core/protocol');
+const { giveUp } = require('../core/pipeline');
+const { QueryRequest } = require('../core/requests');
 
 const NOTHING = Buffer.alloc(0);
 const SUSPENDED = Buffer.from([backend.PortalSuspended, 0, 0, 0, 4]);

@@ -2,9 +2,9 @@
 
 const { EventEmitter } = require('node:events');
 const { ConnectionError, Session, UsageError } = require('../..');
-const { checkText, isPiece, kindOf, snapshot } = require('../protocol');
-const { NAMES, checkNumber, checkOptions, keep } = require('../options');
-const { copyDirection, throwIfAborted, watchSignal } = require('../pipeline');
+const { checkText, isPiece, kindOf, snapshot } = require('../core/protocol');
+const { NAMES, checkNumber, checkOptions, keep } = require('../core/options');
+const { copyDirection, throwIfAborted, watchSignal } = require('../core/pipeline');
 const { respond } = require('../http');
 const { follower } = require('./follow');
 const { Reader, TYPE } = require('./reader');

@@ -1,7 +1,7 @@
 'use strict';
 
-const { AbortError, UsageError, backend } = require('../protocol');
-const { send } = require('../pipeline');
+const { AbortError, UsageError, backend } = require('../core/protocol');
+const { send } = require('../core/pipeline');
 const { Answer } = require('./answer');
 const { State } = require('./state');
 

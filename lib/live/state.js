@@ -1,7 +1,7 @@
 'use strict';
 
 const zlib = require('node:zlib');
-const { backend } = require('../protocol');
+const { backend } = require('../core/protocol');
 
 const GZIP = { level: 3, finishFlush: zlib.constants.Z_SYNC_FLUSH };
 

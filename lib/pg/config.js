@@ -2,7 +2,7 @@
 
 // node-postgres' configuration, and its translation to libpq's parameters.
 
-const { OPTIONS } = require('../config');
+const { OPTIONS } = require('../core/config');
 const { defaults } = require('./values');
 
 /** The server's settings in milliseconds; 0 and false keep the server's value. */

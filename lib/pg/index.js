@@ -3,7 +3,7 @@
 // quickgres/pg: node-postgres' interface. See README.md.
 
 const { EventEmitter } = require('node:events');
-const { loadAll } = require('../late');
+const { loadAll } = require('../core/late');
 const { Client, Connection } = require('./client');
 const { Pool } = require('./pool');
 const { DatabaseError, Query } = require('./query');

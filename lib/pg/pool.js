@@ -3,7 +3,7 @@
 const { EventEmitter } = require('node:events');
 const { UsageError } = require('../..');
 const pools = require('../pool');
-const { rejectAgain } = require('../pipeline');
+const { rejectAgain } = require('../core/pipeline');
 const { Client, POOLED, settle } = require('./client');
 const { ConnectionParameters, hide, libpqConfig } = require('./config');
 const { Query, SHARED, configOf, emitResults, errorOf, unhindered } = require('./query');

@@ -4,7 +4,7 @@
 
 const { EventEmitter } = require('node:events');
 const { ConnectionError, PostgresError, TimeoutError, UsageError } = require('../..');
-const { copyDirection, unhindered } = require('../pipeline');
+const { copyDirection, unhindered } = require('../core/pipeline');
 const { COUNTED, fieldOf, resultOf } = require('./result');
 const { TypeOverrides } = require('./types');
 const { prepareValue } = require('./values');

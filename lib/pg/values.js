@@ -4,7 +4,7 @@
 
 const util = require('node:util');
 const { array } = require('../..');
-const { quoted: escapeIdentifier } = require('../protocol');
+const { quoted: escapeIdentifier } = require('../core/protocol');
 const { bytesOf, types } = require('./types');
 
 const defaults = {

@@ -2,7 +2,7 @@
 
 const { tracingChannel } = require('node:diagnostics_channel');
 const { ConnectionError, PostgresError, TimeoutError } = require('../..');
-const { tooLong, waitsForItself, watchLimits } = require('../pipeline');
+const { tooLong, waitsForItself, watchLimits } = require('../core/pipeline');
 const { Alarm, LONGEST } = require('./alarm');
 const { Connection, Use } = require('./connection');
 const { Kind, Waiting } = require('./waiting');

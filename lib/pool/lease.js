@@ -1,9 +1,9 @@
 'use strict';
 
 const { ConnectionError, PostgresError, UsageError } = require('../..');
-const { firstWord, rejectAgain, throwIfAborted } = require('../pipeline');
-const { keep } = require('../options');
-const { OwnTypes } = require('../requests');
+const { firstWord, rejectAgain, throwIfAborted } = require('../core/pipeline');
+const { keep } = require('../core/options');
+const { OwnTypes } = require('../core/requests');
 const { Connections } = require('./connections');
 const { Kind } = require('./waiting');
 

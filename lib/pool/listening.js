@@ -1,8 +1,8 @@
 'use strict';
 
 const { ConnectionError } = require('../..');
-const { quoted } = require('../protocol');
-const { Channels, listenOn } = require('../listen');
+const { quoted } = require('../core/protocol');
+const { Channels, listenOn } = require('../core/listen');
 const { PoolLease } = require('./lease');
 
 /** The connection on which all loops of a pool listen; it is replaced if it is lost. */

@@ -1,7 +1,7 @@
 'use strict';
 
-const { KnownTexts } = require('../pipeline');
-const { checkCount, checkOptions } = require('../options');
+const { KnownTexts } = require('../core/pipeline');
+const { checkCount, checkOptions } = require('../core/options');
 
 const DEFAULTS = { size: 10, reserved: 1, acquire_timeout: 30000, idle_timeout: 30000, max_lifetime: 1800000, silence_timeout: 2000, min: 0 };
 const FLAGS = ['patient', 'exit_on_idle'];

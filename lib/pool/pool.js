@@ -1,8 +1,8 @@
 'use strict';
 
 const { ConnectionError, Session, UsageError } = require('../..');
-const { NO_OPTIONS, checkNoMore, checkOptions } = require('../options');
-const { unhindered } = require('../pipeline');
+const { NO_OPTIONS, checkNoMore, checkOptions } = require('../core/options');
+const { unhindered } = require('../core/pipeline');
 const { PoolLease } = require('./lease');
 const { Listening } = require('./listening');
 const { OF_CONNECTION, optionsOf } = require('./options');

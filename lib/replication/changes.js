@@ -3,8 +3,8 @@
 const { randomBytes } = require('node:crypto');
 const { setImmediate: turn, setTimeout: sleep } = require('node:timers/promises');
 const { Client } = require('../..');
-const { UsageError, checkText, kindOf, quoted } = require('../protocol');
-const { checkOptions } = require('../options');
+const { UsageError, checkText, kindOf, quoted } = require('../core/protocol');
+const { checkOptions } = require('../core/options');
 const { PgOutput } = require('./pgoutput');
 const { replicate } = require('./replicate');
 

@@ -1,8 +1,8 @@
 'use strict';
 
-const { protocolError } = require('../protocol');
-const { checkOptions } = require('../options');
-const rows = require('../rows');
+const { protocolError } = require('../core/protocol');
+const { checkOptions } = require('../core/options');
+const rows = require('../core/rows');
 const { readTime } = require('./wal');
 
 /** Reads one message, and never past its end. */

@@ -1,9 +1,9 @@
 'use strict';
 
 const { Duplex, addAbortSignal } = require('node:stream');
-const { AbortError, State, UsageError, backend, checkText, frontend, nameOf, protocolError } = require('../protocol');
-const { Request, Scope, giveUp } = require('../pipeline');
-const { checkOptions } = require('../options');
+const { AbortError, State, UsageError, backend, checkText, frontend, nameOf, protocolError } = require('../core/protocol');
+const { Request, Scope, giveUp } = require('../core/pipeline');
+const { checkOptions } = require('../core/options');
 const { formatLsn, parseLsn, readTime, writeNow } = require('./wal');
 
 const OPTIONS = new Set(['signal', 'statusInterval']);

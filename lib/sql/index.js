@@ -1,6 +1,6 @@
 'use strict';
 
-const { Piece, checkText, isDate, isPiece, jsonText, quoted, refuse, textOf } = require('../protocol');
+const { Piece, checkText, isDate, isPiece, jsonText, quoted, refuse, textOf } = require('../core/protocol');
 
 /** Larger pieces make their text when it is read, so that nesting stays linear. */
 const SMALL = 256;

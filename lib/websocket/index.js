@@ -2,7 +2,7 @@
 
 // quickgres/websocket: connections over a WebSocket. See README.md.
 
-const { ConnectionError } = require('../protocol');
+const { ConnectionError } = require('../core/protocol');
 const { WebSocketStream } = require('./stream');
 
 const failed = message => new ConnectionError(message, { code: '08001' });

@@ -1,8 +1,8 @@
 'use strict';
 
 const { EventEmitter } = require('node:events');
-const { isLoopback } = require('../config');
-const { ConnectionError, protocolError } = require('../protocol');
+const { isLoopback } = require('../core/config');
+const { ConnectionError, protocolError } = require('../core/protocol');
 
 /** The longest message in bytes, since proxies and Workers limit messages. */
 const PIECE = 262144;

@@ -2,7 +2,7 @@
 
 // quickgres/workers: connections by cloudflare:sockets. See README.md.
 
-const { ConnectionError } = require('../protocol');
+const { ConnectionError } = require('../core/protocol');
 const { socketBy } = require('./socket');
 
 /** Bundlers leave this import to the runtime. */

@@ -1,7 +1,7 @@
 'use strict';
 
 const { Duplex } = require('node:stream');
-const { ConnectionError } = require('../protocol');
+const { ConnectionError } = require('../core/protocol');
 
 const SSL_REQUEST = Uint8Array.of(0, 0, 0, 8, 4, 210, 22, 47);
 const YES = 'S'.charCodeAt(0);

@@ -2,7 +2,7 @@
 
 const assert = require('node:assert/strict');
 const { inspect } = require('node:util');
-require('../../lib/rows'); // it says how Node.js prints a row
+require('../../lib/core/rows'); // it says how Node.js prints a row
 const { rowDescription, dataRow, commandComplete } = require('./query');
 
 describe('client-parser, rows', () => {

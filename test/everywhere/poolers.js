@@ -1,6 +1,6 @@
 'use strict';
 
-// node test/everywhere/poolers.js: the table of lib/connection/README.md, made by running the application of 24 parts. PGBOUNCER_PATH
+// node test/everywhere/poolers.js: the table of lib/core/connection/README.md, made by running the application of 24 parts. PGBOUNCER_PATH
 // and PGPOOL_PATH name other programs than those of PATH.
 
 const { spawnSync } = require('node:child_process');

@@ -2,8 +2,8 @@
 
 const assert = require('node:assert/strict');
 const { Answer } = require('../../lib/live/answer');
-const { send } = require('../../lib/pipeline');
-const { backend } = require('../../lib/protocol');
+const { send } = require('../../lib/core/pipeline');
+const { backend } = require('../../lib/core/protocol');
 const { connected, commandComplete, dataRow, rowDescription } = require('../support');
 const { messagesIn } = require('./serving');
 

@@ -4,7 +4,7 @@ const assert = require('node:assert/strict');
 const { setTimeout: sleep } = require('node:timers/promises');
 const { Result } = require('../../lib/live/result');
 const { turns } = require('../../lib/live/turns');
-const { backend } = require('../../lib/protocol');
+const { backend } = require('../../lib/core/protocol');
 const { commandComplete, dataRow, rowDescription } = require('../support');
 const { messagesIn, until } = require('./serving');
 

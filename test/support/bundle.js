@@ -5,12 +5,12 @@ const path = require('node:path');
 const { build } = require('esbuild');
 
 /**
- * Bundles a program with the options that lib/connection/README.md prints.
+ * Bundles a program with the options that lib/core/connection/README.md prints.
  * @param {string} program
  * @param {string} outfile
  */
 async function bundleByGuide(program, outfile) {
-  const guide = fs.readFileSync(path.join(__dirname, '../../lib/connection/README.md'), 'utf8');
+  const guide = fs.readFileSync(path.join(__dirname, '../../lib/core/connection/README.md'), 'utf8');
   const [, command] = /^npx esbuild (program\.mjs [^`]*)```/m.exec(guide);
   const options = Object.fromEntries(command.replace(/\\\n/g, '').match(/--[\w:]+(?:=(?:"[^"]*"|\S+)|:\S+)?/g).map(option => {
     const [, name, value = 'true'] = /^--([\w]+(?::js)?)[=:]?"?(.*?)"?$/.exec(option);

@@ -6,8 +6,8 @@ const assert = require('node:assert/strict');
 const { once } = require('node:events');
 const net = require('node:net');
 const tls = require('node:tls');
-const { resolve } = require('../../lib/config');
-const { connect } = require('../../lib/connection');
+const { resolve } = require('../../lib/core/config');
+const { connect } = require('../../lib/core/connection');
 
 /** Nothing of the environment of whoever runs the tests counts, and no file in its home directory. */
 const ENVIRONMENT = { HOME: '/nonexistent' };

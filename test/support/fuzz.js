@@ -7,8 +7,8 @@
 const assert = require('node:assert/strict');
 const { Duplex } = require('node:stream');
 const { Client, RowReader, RowParser, ConnectionError, PostgresError } = require('../..');
-const messages = require('../../lib/protocol/messages');
-const { FrameReader } = require('../../lib/protocol/reader');
+const messages = require('../../lib/core/protocol/messages');
+const { FrameReader } = require('../../lib/core/protocol/reader');
 const { Random } = require('./model');
 
 if (require.main === module) Object.assign(globalThis, { after() {}, afterEach() {} }); // hooks that support.js sets

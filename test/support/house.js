@@ -9,14 +9,14 @@ const path = require('node:path');
 /** From the bottom up. What is in one layer may import within it and from the layers below. */
 const LAYERS = [
   ['client-parser'],
-  ['lib/late.js', 'lib/protocol', 'lib/config'],
-  ['lib/connection'],
-  ['lib/rows'],
-  ['lib/options.js'],
-  ['lib/pipeline'],
-  ['lib/requests'],
-  ['lib/stream', 'lib/transaction.js', 'lib/cursor.js', 'lib/listen.js', 'lib/settings.js'],
-  ['lib/session.js', 'lib/steps.js', 'lib/client.js', 'index.js']
+  ['lib/core/late.js', 'lib/core/protocol', 'lib/core/config'],
+  ['lib/core/connection'],
+  ['lib/core/rows'],
+  ['lib/core/options.js'],
+  ['lib/core/pipeline'],
+  ['lib/core/requests'],
+  ['lib/core/stream', 'lib/core/transaction.js', 'lib/core/cursor.js', 'lib/core/listen.js', 'lib/core/settings.js'],
+  ['lib/core/session.js', 'lib/core/steps.js', 'lib/core/client.js', 'index.js']
 ];
 
 /** Entry points of their own, on top of all layers: the core never imports them. */
@@ -96,9 +96,9 @@ function importsOf(files) {
     .map(({ name }) => ({ from, to: resolve(files, from, name), name })));
 }
 
-/** What the layers are made of: a folder of lib, client-parser, or a file beside the folders. */
+/** What the layers are made of: a folder of lib or lib/core, client-parser, or a file beside the folders. */
 function unitOf(file) {
-  return /^(?:lib\/[^/]+|[^/]+)/.exec(file)[0];
+  return /^(?:lib\/(?:core\/)?[^/]+|[^/]+)/.exec(file)[0];
 }
 
 /** All files that can be loaded by way of one, itself included. */
@@ -136,7 +136,7 @@ const RULES = {
   'a folder is entered by its door': files => importsOf(files).filter(({ from, to }) => {
     if (!files.has(to) || unitOf(from) === unitOf(to) || unitOf(to) === to) return false;
     // One implementation, here and in browsers.
-    if (['lib/protocol', 'lib/rows'].includes(unitOf(from)) && unitOf(to) === 'client-parser') return false;
+    if (['lib/core/protocol', 'lib/core/rows'].includes(unitOf(from)) && unitOf(to) === 'client-parser') return false;
     return to !== `${unitOf(to)}/index.js`;
   }).map(({ from, to }) => `${from} imports ${to}`),
 
@@ -175,8 +175,8 @@ const RULES = {
       .map(name => `${file} reads ${name}`);
   }),
 
-  'only lib/pipeline writes the fields of a pipeline': files => sources(files).flatMap(file => {
-    if (unitOf(file) === 'lib/pipeline') return [];
+  'only lib/core/pipeline writes the fields of a pipeline': files => sources(files).flatMap(file => {
+    if (unitOf(file) === 'lib/core/pipeline') return [];
     const found = withoutComments(files.get(file)).matchAll(
       /\b(?:pipeline|scopes?|root|statements|writer)\.((?:\w+\.)*\w+) *(?:(?:[-+]|\?\?|\|\||&&)?=(?![=>])|\+\+|--)|Object\.assign\([\w.#]*\b(?:pipeline|scopes?|root|statements)\b/gi);
     return Array.from(found, ([text]) => `${file} writes ${text}`);
@@ -191,7 +191,7 @@ const RULES = {
     // A door that only passes on what its folder has needs none; a folder in a folder has one for all its files.
     const declares = /^(?:async )?(?:function|class)\b/m.test(withoutComments(files.get(file)));
     if (file.endsWith('/index.js') && !declares) return false;
-    const [, name] = /^lib\/((?:[^/]+\/)?[^/.]+)/.exec(file);
+    const [, name] = /^lib\/((?:core\/)?(?:[^/]+\/)?[^/.]+)/.exec(file);
     return !files.has(`test/${name}.test.js`);
   })
 };

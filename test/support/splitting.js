@@ -6,11 +6,11 @@ const assert = require('node:assert/strict');
 const { Duplex, PassThrough } = require('node:stream');
 const { startProxy } = require('pg-test-fixtures');
 const { Client } = require('../..');
-const { KnownTexts } = require('../../lib/pipeline/known-texts');
-const { Pipeline } = require('../../lib/pipeline/pipeline');
-const { decodeParameterStatus } = require('../../lib/protocol');
-const { FrameReader } = require('../../lib/protocol/reader');
-const { Steps } = require('../../lib/steps');
+const { KnownTexts } = require('../../lib/core/pipeline/known-texts');
+const { Pipeline } = require('../../lib/core/pipeline/pipeline');
+const { decodeParameterStatus } = require('../../lib/core/protocol');
+const { FrameReader } = require('../../lib/core/protocol/reader');
+const { Steps } = require('../../lib/core/steps');
 const { sharedServer } = require('.');
 
 /** Asks for a bit of everything that can be pipelined; gives the promises. */

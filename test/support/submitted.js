@@ -2,8 +2,8 @@
 
 // What the tests of requests share: requests without a connection.
 
-const { MessageWriter } = require('../../lib/protocol');
-const { Statements } = require('../../lib/pipeline/statements');
+const { MessageWriter } = require('../../lib/core/protocol');
+const { Statements } = require('../../lib/core/pipeline/statements');
 
 /** As much of a pipeline as a request needs. */
 function pipeline() {

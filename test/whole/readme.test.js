@@ -15,7 +15,7 @@ const { DOCUMENTS, RECIPES, examples } = require('../support/examples');
 const AsyncFunction = Object.getPrototypeOf(async () => {}).constructor;
 
 /** Documents whose SQL their examples need. */
-const STAYING = new Set(['lib/requests/WITH.md']);
+const STAYING = new Set(['lib/core/requests/WITH.md']);
 
 /** Static imports, which only modules have, as dynamic ones. */
 function withoutImports(code) {

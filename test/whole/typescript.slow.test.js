@@ -9,7 +9,7 @@ const { PassThrough } = require('node:stream');
 const { pathToFileURL } = require('node:url');
 const { startServer } = require('pg-test-fixtures');
 const quickgres = require('../..');
-const { OPTIONS } = require('../../lib/config/options');
+const { OPTIONS } = require('../../lib/core/config/options');
 const { FIELDS } = require('../../client-parser/messages.js');
 const { installed } = require('../support/folder');
 

@@ -165,7 +165,7 @@ describe('A Worker', function () {
     }
   });
 
-  it('is bundled by esbuild alone, as lib/connection/README.md says', async () => {
+  it('is bundled by esbuild alone, as lib/core/connection/README.md says', async () => {
     const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'workerd-'));
     const outfile = path.join(directory, 'worker.mjs');
     await bundleByGuide(path.join(__dirname, config.main), outfile);

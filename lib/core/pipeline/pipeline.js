@@ -1,0 +1,338 @@
+'use strict';
+
+const {
+  ConnectionError, MessageWriter, PostgresError, State, UsageError, backend, decodeFields, decodeNotification, isOurs, nameOf,
+  nextState, protocolError
+} = require('../protocol');
+const { Memory } = require('../rows');
+const { cancelHead } = require('./cancel');
+const { lose, again, mayResend } = require('./errors');
+const { closeStatements, rollBack } = require('./close');
+const { Scope, Scopes } = require('./scope');
+const { Statements } = require('./statements');
+const { channel, trace } = require('./tracing');
+
+const { ErrorResponse, NoticeResponse, NotificationResponse, ParameterStatus, ReadyForQuery } = backend;
+
+/** With so many bytes, messages leave at once instead of at the end of the tick. */
+const FLUSH_BYTES = 65536;
+
+/** The transaction status by its byte in ReadyForQuery: idle, in a transaction, in a failed one. */
+const STATUS = Object.fromEntries(['I', 'T', 'E'].map(status => [status.charCodeAt(0), status]));
+
+/** The requests of one connection: which were sent, which is answered next, which may be sent. */
+class Pipeline {
+  #held = 0; // barriers: nothing is sent while there is one
+  #results; // see `results`
+  #tail = null;
+  #unanswered = 0;
+
+  /**
+   * @param {object} events `notice(fields, buf, start, end)`, `notification(…)`, `parameter(buf, start, end)`; `lost(error)`:
+   *   the connection is unusable, or closed by the server if there is no error; `queued()`: a request waits; `drained()`
+   * @param {object} common what connections have in common that replace each other or belong to one pool: `decoding`, the default
+   *   of readers; `knownTexts`; `ownTypes`, see lib/core/requests; `silent`, see connect() of lib/core/connection; `isPooled`: the server has lost
+   *   a statement, so that none gets a name any more
+   */
+  constructor(events, common) {
+    this.events = events;
+    this.memory = new Memory();
+    this.writer = new MessageWriter();
+    this.statements = new Statements(256, `_${Math.random().toString(36).slice(2, 8)}`);
+    this.scopes = new Scopes(this);
+    this.maxBuffered = 1 << 26;
+    /** The most requests that were sent and not answered; Infinity for no limit. */
+    this.maxPipeline = Infinity;
+    /** @type {Request|null} the request that is answered next */
+    this.head = null;
+    /** @type {Request|null} the first one whose messages are in the writer */
+    this.unwritten = null;
+    this.pending = 0;
+    /** The transaction status of the last ReadyForQuery. */
+    this.status = 'I';
+    /** @type {object|undefined} see connect() of lib/core/connection */
+    this.session = undefined;
+    this.socket = null; // null without a connection
+    this.reader = null;
+    /** @type {Set<function>} called when the server reports a cancelled query */
+    this.cancelWaits = new Set();
+    /** The times when a sent request was given up, and when the server was asked to cancel; 0 if something was read since. */
+    this.givenUpAt = this.askedAt = 0;
+    this.isCancelling = false;
+    /** How often something was read. */
+    this.reads = 0;
+    this.share(common);
+  }
+
+  /** Takes the limits of a resolved config. */
+  configure({ statement_cache, max_buffer_bytes, max_pipeline }) {
+    this.statements.limit = statement_cache;
+    this.maxBuffered = max_buffer_bytes;
+    this.maxPipeline = max_pipeline || Infinity;
+  }
+
+  /** Puts a request of the library's own in front of those that wait for the connection. */
+  begin(request) {
+    const { root } = this.scopes;
+    request.open(root).catch(() => {});
+    root.unshift(request);
+  }
+
+  share(common) { this.common = this.statements.common = common; }
+
+  /** Allows requests to be sent. */
+  open(session) {
+    this.session = session;
+    this.socket = session.socket;
+    this.reader = session.reader;
+    this.reader.handler = this;
+    this.socket.handOver(this);
+    this.pump();
+  }
+
+  chunk(buf, length) {
+    this.reads++;
+    this.givenUpAt = this.askedAt = 0;
+    const { memory } = this;
+    memory.read = buf;
+    memory.length = length;
+    memory.to = 0;
+    try {
+      this.reader.push(buf, length);
+      this.#results?.flushLater();
+    } catch (error) {
+      // Any other error of the code is about bytes that no server sends.
+      this.events.lost(isOurs(error) ? error : protocolError(`an answer that cannot be read (${error.message})`, error));
+    }
+  }
+
+  closed(error) { this.events.lost(error); }
+
+  /** What the results that go to targets share, see Backlog of lib/core/stream. */
+  results(make) { return (this.#results ??= make()); }
+
+  drained() { this.events.drained(); }
+
+  /** @returns {Buffer|null} the messages of waiting requests, to be sent with the startup packet */
+  earlyRequests() {
+    const { root } = this.scopes;
+    if (this.maxPipeline < Infinity) return null; // a pooler that needs a limit may drop what comes before its ReadyForQuery
+    const maySend = entry => entry !== null && !(entry instanceof Scope) && (entry.settings === undefined || this.scopes.inBlock !== undefined);
+    while (maySend(root.first) && this.#held === 0) this.#sendWaiting(root.shift());
+    if (this.writer.length === 0) return null;
+    const bytes = Buffer.from(this.writer.take());
+    this.writer.reuse();
+    return bytes;
+  }
+
+  /** Sends a request now, or when its turn comes. */
+  submit(request, scope) {
+    // Only requests of a caller have a text.
+    if (channel.hasSubscribers && !request.traced && request.text !== undefined) return trace(request, this, scope);
+    const { scopes } = this;
+    const promise = request.open(scope);
+    try {
+      if (scope === scopes.active && scope.first === null && scope.refused === null && this.#held === 0 &&
+          this.#unanswered < this.maxPipeline && this.socket !== null && scopes.waiting.length === 0 &&
+          (request.settings === undefined || scopes.inBlock !== undefined)) this.send(request);
+      else {
+        scopes.check(scope, request);
+        request.snapshot();
+        this.#queue(request, scope);
+      }
+    } catch (error) {
+      request.resolve = null; // giving it up later would reject a promise that no caller has
+      throw error;
+    }
+    this.pending++;
+    return promise;
+  }
+
+  #queue(entry, scope) {
+    scope.push(entry);
+    this.events.queued();
+    this.pump();
+  }
+
+  get #maySend() { return this.#held === 0 && this.#unanswered < this.maxPipeline; }
+
+  /** Whether a barrier or a CancelRequest stops sending. */
+  get held() { return this.#held > 0; }
+
+  /** Whether a request or a transaction is not over. */
+  get waited() { return this.head !== null || this.scopes.root.first !== null; }
+
+  /** Queues a scope, to be entered when its turn comes; throws like `submit`. */
+  enter(scope) {
+    this.scopes.check(scope.parent);
+    this.#queue(scope, scope.parent);
+  }
+
+  /**
+   * Calls back when everything sent is answered.
+   * @param {function(): Error} refused makes the errors of later requests
+   */
+  finish(refused, entered) {
+    const { root } = this.scopes;
+    this.enter(new Scope(this, root, 'end()', { whenIdle: true, entered }));
+    root.refuse(refused);
+  }
+
+  /** Leaves a scope as soon as everything in it was sent. */
+  end(scope) {
+    scope.ending = true;
+    this.pump();
+  }
+
+  /** Ends a scope, whether it was entered or not, and continues with its parent. */
+  leave(scope, error) {
+    if (this.scopes.leave(scope, error)) this.pump();
+  }
+
+  pump() {
+    while (this.socket !== null && this.#maySend) {
+      const entry = this.scopes.next();
+      if (entry === null) return;
+      if (entry instanceof Scope) entry.entered();
+      else this.#sendWaiting(entry);
+    }
+  }
+
+  /** Sends a request that had to wait, unless it was given up. */
+  #sendWaiting(request) {
+    if (!request.pending) return void this.pending--;
+    try {
+      this.send(request);
+    } catch (error) {
+      this.reject(request, error);
+    }
+  }
+
+  send(request) {
+    const { statements, writer } = this;
+    const { scope, settings } = request;
+    const first = scope.begin === undefined && settings === undefined ? request : scope.chain(request);
+    const mark = writer.length;
+    const { disturbing, turning } = statements;
+    // A Parse under other settings may fail for their reasons.
+    if (statements.settings !== settings && !request.internal) {
+      statements.settings = settings;
+      statements.lastParsed = undefined;
+    }
+    try {
+      for (let each = first; each !== request; each = each.next) each.encode(writer, statements);
+      request.encode(writer, statements);
+    } catch (error) {
+      writer.length = mark;
+      for (let each = first; each !== null; each = each.next) statements.forgetParsesOf(each);
+      Object.assign(statements, { disturbing, turning });
+      // A stack has ten lines: without the library's own ones it reaches the caller.
+      if (error instanceof TypeError || error instanceof RangeError) Error.captureStackTrace?.(error, this.send);
+      throw error;
+    }
+    if (request.statement !== statements.lastParsed && !request.internal) statements.lastParsed = undefined;
+    for (let each = first; each !== request; each = each.next) {
+      each.scope.begin = undefined;
+      if (each.barrier) this.#held++;
+      this.#unanswered++;
+    }
+    if (request.barrier) this.#held++;
+    this.#unanswered++;
+    if (mark === 0) this.unwritten = first;
+    if (this.head === null) this.head = first;
+    else this.#tail.next = first;
+    this.#tail = request;
+    if (statements.closing.length > 0 && !request.owesSync && this.#maySend) closeStatements(this);
+    this.flush();
+  }
+
+  reject(request, error) {
+    if (!request.internal) this.pending--;
+    request.settle(error);
+  }
+
+  flush() {
+    if (this.writer.length >= FLUSH_BYTES) this.socket?.flush(this.writer);
+    else this.socket?.flushSoon(this.writer);
+  }
+
+  get bufferedBytes() { return this.writer.length + (this.socket?.bufferedBytes ?? 0); }
+
+  /** Asks the server to cancel what it is doing; resolves when it has taken the request. */
+  async cancel() {
+    const { refused } = this.scopes.root;
+    if (this.socket === null && refused !== null) throw again(refused());
+    if (this.socket === null) throw new ConnectionError('not connected: await connect() first', { code: '08003' });
+    await this.session.cancel();
+  }
+
+  message(type, buf, start, end, count) {
+    const { events } = this;
+    if (type === ReadyForQuery) this.#ready(STATUS[buf[start + 5]], start, end);
+    else if (type === NoticeResponse) events.notice(decodeFields(buf, start, end), buf, start, end);
+    else if (type === NotificationResponse) events.notification(decodeNotification(buf, start, end), buf, start, end);
+    else if (type === ParameterStatus) events.parameter(buf, start, end);
+    else if (this.head !== null) this.head.message(this, type, buf, start, end, count);
+    else if (type === ErrorResponse) events.lost(new PostgresError(decodeFields(buf, start, end)));
+    else throw protocolError(`${nameOf(type)} without a request`);
+  }
+
+  #ready(status, start, end) {
+    const request = this.head;
+    if (request === null) throw protocolError('ReadyForQuery without a request');
+    if (status === undefined || end - start !== 6) throw protocolError('ReadyForQuery of a wrong kind');
+    request.state = request.state === State.Done ? State.Over : nextState(request.state, ReadyForQuery, start, end);
+    if (status === 'E' && this.status !== 'E') request.scope.failure = request.error;
+    if (status !== 'I' && (request.endsBlock || (this.status === 'I' && !request.scope.block && !request.begins))) rollBack(this);
+    this.status = status;
+    if (request.scope.block && status === 'I' && !request.controlsBlock) {
+      request.error ??= new UsageError('this ended the transaction block: in transaction(), return from the function ' +
+        'to commit, throw to roll back', '25P01');
+      this.scopes.leaveBlock(request.scope, request.error);
+    }
+    this.finishHead(request.error !== undefined && status === 'I' && mayResend(request, this.scopes.active));
+  }
+
+  /** The head's answer is complete: settles or repeats it, and continues. */
+  finishHead(repeat = false) {
+    const request = this.head;
+    this.head = request.next;
+    request.next = null;
+    this.#unanswered--;
+    const { statements } = this;
+    if (statements.disturbing === request) statements.disturbing = undefined;
+    if (statements.turning === request) statements.turning = undefined;
+    if (request.barrier) this.#held--;
+    if (repeat) {
+      request.reset();
+      this.#sendWaiting(request);
+    } else {
+      if (!request.internal) this.pending--;
+      request.ready();
+    }
+    if (this.head?.givenUp) cancelHead(this);
+    // With max_pipeline, `send` had no room behind the request.
+    if (this.head === null && this.maxPipeline < Infinity && statements.closing.length > 0 && !request.owesSync && this.#maySend) closeStatements(this);
+    const { active, waiting } = this.scopes;
+    if (active.first !== null || active.ending || waiting.length > 0) this.pump();
+  }
+
+  /** Lets nothing more be sent behind a request that was sent. */
+  holdBehind(request) {
+    if (request.barrier) return;
+    request.barrier = true;
+    this.#held++;
+  }
+
+  /** Stops sending until `release` was called as often. */
+  hold() { this.#held++; }
+
+  release() {
+    this.#held--;
+    this.pump();
+  }
+
+  lose(...why) { lose(this, ...why); }
+}
+
+module.exports = { Pipeline };

@@ -1,0 +1,138 @@
+'use strict';
+
+const { PostgresError, State, backend, decodeFields, isOurs, nextState, unexpected } = require('../protocol');
+const { addHint, showCaller, withQuery } = require('./errors');
+
+const { ErrorResponse } = backend;
+
+/** Runs in a `.then`, where V8 can still add the awaiting caller to the stack, which was not there while the answer was read. */
+function outcome({ error, caller, result }) {
+  if (error === undefined) return result;
+  if (caller !== undefined) throw showCaller(error, caller);
+  if (isOurs(error)) {
+    const { stack } = error;
+    Error.captureStackTrace?.(error, outcome); // not every engine has it
+    if (!error.stack.includes('\n')) error.stack = stack; // no caller awaits it
+  }
+  throw error;
+}
+
+/** Promises that are about to be rejected. Those that resolve meanwhile take as many turns, which keeps the order. */
+let rejecting = 0;
+
+/**
+ * A request to the server, from the call to its ReadyForQuery: an entry of the pipeline. Subclasses write their messages in
+ * `encode` and take the answer in `message`.
+ */
+class Request {
+  constructor() {
+    this.next = null; // the request behind it
+    this.scope = null;
+    this.state = State.Waiting; // the state of the answer
+    this.error = undefined; // what the promise will reject with
+    this.resolve = null; // settles the promise; null before submission and after settling
+  }
+
+  open(scope) {
+    this.scope = scope;
+    return new Promise(resolve => { this.resolve = resolve; });
+  }
+
+  get pending() { return this.resolve !== null; }
+
+  /** Whether it was given up after it was sent. The server is asked to cancel it when its answer is the next one. */
+  get givenUp() { return this.resolve === null && this.state !== State.Waiting && !this.internal; }
+
+  settle(error = this.error, result = this.result) {
+    const { resolve } = this;
+    if (resolve === null) return;
+    this.error = error;
+    this.resolve = null;
+    if (error !== undefined) withQuery(error, this.queries?.[error.index]?.text ?? this.text);
+    if (error === undefined && rejecting === 0) resolve(result);
+    else {
+      rejecting++;
+      resolve(Promise.resolve(this).finally(() => { rejecting--; }).then(outcome));
+    }
+    if (this.unwatch !== undefined) this.unwatch();
+  }
+
+  /** Writes the request's messages, and sets `state`. */
+  encode() {}
+
+  /** Copies the input, which the caller may change while the request waits. */
+  snapshot() {}
+
+  /**
+   * Takes one message of the answer, or several DataRow or CopyData messages, in buf[start … end).
+   * @throws {ConnectionError} 08P01 for an unexpected or malformed message
+   */
+  message(pipeline, type, buf, start, end) {
+    if (type === ErrorResponse) this.takeError(pipeline, buf, start, end);
+    else this.state = nextState(this.state, type, start, end);
+  }
+
+  takeError(pipeline, buf, start, end, text = this.text) {
+    const error = new PostgresError(decodeFields(buf, start, end));
+    addHint(error, text);
+    if (error.code === '57014') for (const cancelled of pipeline.cancelWaits) cancelled();
+    if (error.severity === 'FATAL' || error.severity === 'PANIC') return pipeline.events.lost(error);
+    if (this.state === State.Failed) throw unexpected(this.state, ErrorResponse);
+    this.fail(error, pipeline);
+  }
+
+  /** The server has reported an error, and ignores messages up to the next Sync. */
+  fail(error) {
+    this.error ??= error;
+    this.state = State.Failed;
+  }
+
+  /** A request in front of it has failed, so the server has skipped it. */
+  skip(error, pipeline) { this.fail(error, pipeline); }
+
+  /** @throws {UsageError} if it would end or outlive the settings that it runs with */
+  guard(text) { if (!this.controlsBlock) (this.settings ?? this.scope?.settings)?.guard(text, this.scope.block); }
+
+  /** Drops the input of a request that was given up. */
+  drop() {}
+
+  /**
+   * Gives the request up: its promise rejects.
+   * @returns {boolean} whether the server is working on it, so that it can be cancelled
+   */
+  giveUp(error, pipeline) {
+    if (!this.pending) return false;
+    this.settle(error);
+    this.drop();
+    return this.state !== State.Waiting;
+  }
+
+  /** Whether it can be sent again: its statement was stale, and nothing was done. */
+  canResend() { return false; }
+
+  reset() {
+    this.state = State.Waiting;
+    this.error = undefined;
+  }
+
+  ready() { this.settle(); }
+}
+
+Object.assign(Request.prototype, { // rare fields are not set in each request, of which there may be a million
+  begins: false, // its text may begin a transaction block
+  barrier: false, // nothing is sent behind it until it is over, so that it can be cancelled
+  caller: undefined, // see callerOf
+  controlsBlock: false, // it begins or ends the block of its scope
+  endsBlock: false, // it is to end a transaction
+  owesSync: false, // its messages were sent without a Sync, which has to follow
+  internal: false, // not the caller's, so not counted as pending
+  result: undefined,
+  simple: false, // it is a Query message, which includes a Sync
+  reads: false, // the first word of its text is that of a read
+  settings: undefined, // sent in front of it, see lib/core/settings.js
+  stale: false, // it failed because of a stale statement
+  traced: false,
+  unwatch: undefined // ends the watch of its signal and time limit
+});
+
+module.exports = { Request, outcome };

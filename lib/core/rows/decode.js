@@ -1,0 +1,73 @@
+'use strict';
+
+const { kindOf, protocolError } = require('../protocol');
+
+/** Hexadecimal bytea is read in parts of so many digits, since V8 has no strings of more than 512 MB. */
+const PART = 65536;
+
+const checked = new WeakSet();
+const isDecoder = value => value === undefined || typeof value === 'function';
+const isOid = key => Number.isInteger(key) && key > 0 && key < 2 ** 32;
+
+/** @throws {TypeError} unless the key is an OID: a number in a Map, its text in an object */
+function checkKey(key, isMap) {
+  if (isOid(isMap ? key : Number(key)) && (isMap || String(Number(key)) === key)) return;
+  throw new TypeError(`decode has the key ${typeof key === 'string' ? `'${key}'` : String(key)
+  }, which is no type OID: write [oid.timestamptz], of the export oid, or the number in pg_type.oid`);
+}
+
+/** @throws {TypeError} unless it is undefined, a boolean, or a map of type OIDs to decoders */
+function checkDecode(decode) {
+  if (decode === undefined || typeof decode === 'boolean') return decode;
+  if (typeof decode !== 'object' || decode === null) throw new TypeError(`decode must be a boolean or an object of decoders by type OID, not ${kindOf(decode)}`);
+  if (checked.has(decode)) return decode;
+  const isMap = decode instanceof Map;
+  for (const [key, decoder] of isMap ? decode : Object.entries(decode)) {
+    checkKey(key, isMap);
+    if (!isDecoder(decoder) && !(Array.isArray(decoder) && decoder.every(isDecoder))) {
+      throw new TypeError(`decode[${key}] must be a function, or a pair of them`);
+    }
+  }
+  checked.add(decode);
+  return decode;
+}
+
+/** Loaded late, since most programs never decode. */
+const types = () => require('../../../client-parser/types.js');
+
+const { latin1Slice } = Buffer.prototype;
+
+const [BACKSLASH, x] = Buffer.from('\\x');
+
+/** Decoders of bytea to Buffers of their own. */
+function byteaDecoders([asText]) {
+  return [(bytes, start, end) => {
+    if (end - start < 2 || bytes[start] !== BACKSLASH || bytes[start + 1] !== x) { // bytea_output is escape
+      return Buffer.from(asText(bytes, start, end).buffer);
+    }
+    const value = Buffer.allocUnsafe(end - start - 2 >> 1);
+    let length = 0;
+    for (let from = start + 2; from < end; from += PART) {
+      length += value.write(latin1Slice.call(bytes, from, Math.min(end, from + PART)), length, 'hex');
+    }
+    if (length * 2 !== end - start - 2) throw protocolError('malformed value');
+    return value;
+  }, (bytes, start, end) => Buffer.from(bytes.subarray(start, end))];
+}
+
+/**
+ * @returns {Object<number, [Decoder, Decoder]>} for `decode: true`: client-parser's decoders, with Node.js's own for bytea
+ */
+function makeDecoders() {
+  const { arrayOf, decoders } = types();
+  const bytea = byteaDecoders(decoders[17]);
+  return { ...decoders, 17: bytea, 1001: arrayOf(bytea) };
+}
+
+let decoders;
+
+module.exports = {
+  checkDecode,
+  get decoders() { return (decoders ??= makeDecoders()); },
+  get exact() { return types().exact; }
+};

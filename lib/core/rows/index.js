@@ -1,0 +1,19 @@
+'use strict';
+
+// The rows of results. client-parser implements them; this folder adapts them to Node's Buffers.
+
+const datarow = require('../../../client-parser/datarow.js');
+const decode = require('./decode');
+const { RowParser } = require('./row-parser');
+const { Memory, RowReader } = require('./row-reader');
+
+/** The length of the column whose length word is at `off`; it never reaches past the end of its message. */
+const columnLength = (buf, off, end) => datarow.columnLength(buf, off, end, RowParser.platform);
+
+module.exports = {
+  RowReader, RowParser, Memory, checkDecode: decode.checkDecode, columnLength, int32: datarow.int32,
+  get decoders() { return decode.decoders; },
+  get exact() { return decode.exact; },
+  get arrayOf() { return require('../../../client-parser/types.js').arrayOf; },
+  get oid() { return require('./oid'); }
+};

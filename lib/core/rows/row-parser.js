@@ -1,0 +1,62 @@
+'use strict';
+
+const { inspect } = require('node:util');
+const { protocolError, textAt } = require('../protocol');
+const { BLOCK, Members, int32 } = require('../../../client-parser/datarow.js');
+const { RowDescription } = require('../../../client-parser/messages.js');
+
+const WHOLE = { breakLength: Infinity, depth: Infinity, maxArrayLength: Infinity, maxStringLength: Infinity };
+
+/** node:assert prints and compares own properties and the tag only, so the tag contains the columns. */
+Object.defineProperties(Members.prototype, {
+  [inspect.custom]: { value(depth, options) { return inspect(this.toObject(), options); } },
+  [Symbol.toStringTag]: {
+    get() {
+      try {
+        return inspect(this.toObject(), WHOLE);
+      } catch (error) {
+        return `unreadable: ${error}`;
+      }
+    }
+  }
+});
+
+/** A RowDescription and the classes of its rows: `new parser[Client.STRING](dataRow)`, `new parser[Client.BINARY](dataRow)`. */
+class RowParser extends RowDescription {
+  static known = new Map();
+  /** The type of rows in text format without decoders, made when the first one comes. */
+  textType = undefined;
+  static platform = {
+    text: textAt,
+    scratch: Buffer.alloc(BLOCK + 8),
+    error: protocolError
+  };
+
+  #forBinary;
+  #binary;
+
+  constructor(buf, start = 0) {
+    super(buf, start);
+    /** The message. The description of a prepared statement says text for all columns. */
+    this.buffer = Buffer.from(buf.subarray(start, start + 1 + int32(buf, start + 1)));
+  }
+
+  /** @returns {RowParser} the same description for columns in this format */
+  forFormat(format) {
+    if (format === 0 || this.columns.every(column => column.binary === format)) return this;
+    return (this.#forBinary ??= new RowParser(this.description(1)));
+  }
+
+  /** @returns {Buffer} the message with this format, for a reader that knows nothing else */
+  description(format) {
+    if (format === 0 || this.#binary !== undefined) return format === 0 ? this.buffer : this.#binary;
+    this.#binary = Buffer.from(this.buffer);
+    for (let off = 7, i = 0; i < this.columns.length; i++) {
+      off = this.#binary.indexOf(0, off) + 19;
+      this.#binary.writeInt16BE(1, off - 2);
+    }
+    return this.#binary;
+  }
+}
+
+module.exports = { RowParser };

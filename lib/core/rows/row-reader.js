@@ -1,0 +1,227 @@
+'use strict';
+
+const { backend, decodeCommandComplete, decodeCopyResponse, protocolError } = require('../protocol');
+const { Chunk, arrayAt, int32, objectAt } = require('../../../client-parser/datarow.js');
+const decoding = require('./decode');
+const { RowParser } = require('./row-parser');
+
+const NOTHING = Buffer.alloc(0);
+
+/** The size of slabs that small results share: small, so that a result that is kept for long holds little else. */
+const SLAB = 4096;
+
+/** The largest slab. */
+const LARGE = 65536;
+
+/** The most bytes between two small results that are kept with them. */
+const BETWEEN = 64;
+
+/**
+ * A connection's memory for results, since the read buffer is used again. Memory of its own would cost a small result more than
+ * all the rest of a query.
+ */
+class Memory {
+  #slab = NOTHING;
+  #used = 0;
+  #shift = 0;
+  /** What the connection is reading: bytes up to `length`, of which those up to `to` are in the slab, at their offset plus `#shift`. */
+  read = NOTHING;
+  length = 0;
+  to = 0;
+  /** The last command tag with its terminator, and its meaning: the next tag is mostly the same. */
+  tag = NOTHING;
+  command = undefined;
+
+  /** Copies messages to memory that may be kept, and with them what follows, since one call costs more than the bytes. */
+  keep(buf, start, end, type, before, last) {
+    const length = end - start;
+    const size = before === 0 ? SLAB : Math.max(SLAB, Math.min(LARGE, before >> 1));
+    if (length > size >> 2) {
+      const bytes = Buffer.allocUnsafeSlow(length);
+      buf.copy(bytes, 0, start, end);
+      return new Chunk(bytes, length, type, 0);
+    }
+    const isRead = buf === this.read;
+    // A small result never shares the slab of a large one.
+    if (!isRead || end > this.to || start + this.#shift > this.#used + BETWEEN || this.#slab.length > size) {
+      if (this.#used + length > this.#slab.length || this.#slab.length > size) {
+        this.#slab = Buffer.allocUnsafeSlow(size);
+        this.#used = 0;
+      }
+      const copied = buf.copy(this.#slab, this.#used, start, isRead ? this.length : end);
+      this.to = isRead ? start + copied : 0;
+      this.#shift = this.#used - start;
+    }
+    const at = start + this.#shift;
+    this.#used = at + length;
+    if (last?.bytes === this.#slab && last.end === at && last.type === type) {
+      last.end = this.#used;
+      return last;
+    }
+    return new Chunk(this.#slab, this.#used, type, at);
+  }
+}
+
+const structAt = (chunk, off) => new chunk.type.Row(chunk.bytes, off, chunk);
+
+/** The row at `off` as `make` makes it, or the data of a CopyData message. */
+function rowAt(chunk, off, make) {
+  const { bytes, type } = chunk;
+  if (type === null) return bytes.subarray(off + 5, off + 1 + int32(bytes, off + 1));
+  if ((bytes[off + 5] << 8 | bytes[off + 6]) !== type.count) {
+    throw protocolError('DataRow whose column count is not as described');
+  }
+  return make(chunk, off);
+}
+
+/** The default receiver of a result: keeps the bytes, and makes structs, objects or arrays when they are first read. */
+class RowReader {
+  /** @param {{decode?: boolean|Map|object}} [options] */
+  constructor(options) {
+    /** @type {string|undefined} the command tag without numbers: SELECT, INSERT, …; EMPTY, SUSPENDED, COPY */
+    this.cmd = undefined;
+    /** @type {string|undefined} the OID in an INSERT's tag */
+    this.oid = undefined;
+    /** The number of rows in the command tag. */
+    this.rowCount = 0;
+    /** 1 if the columns are binary, whatever their description says. */
+    this.binary = 0;
+    this.rowParser = undefined;
+    if (options !== undefined) this._decode = decoding.checkDecode(options.decode) || undefined;
+    this._type = null;
+    this._memory = undefined;
+    this._bytes = 0;
+    this._first = this._last = null; // chunks
+    this._next = null; // the first chunk without structs
+    this._structs = undefined;
+  }
+
+  /** @type {Array} the rows so far: `objects` with `decode`, else `structs`; the data of COPY. Setting it forgets earlier rows */
+  get rows() {
+    if (this._decode !== undefined) return this.objects;
+    const structs = (this._structs ??= []);
+    for (let chunk = this._next; chunk !== null; this._next = chunk = chunk.next) {
+      const { bytes, end, type } = chunk;
+      for (let at = chunk.start; at < end; at += 1 + int32(bytes, at + 1)) {
+        const isRow = type !== null && (bytes[at + 5] << 8 | bytes[at + 6]) === type.count;
+        structs.push(isRow ? new type.Row(bytes, at, chunk) : rowAt(chunk, at, structAt)); // or throws
+      }
+    }
+    return structs;
+  }
+
+  set rows(rows) {
+    this._first = this._last = this._next = null;
+    this._structs = this._objects = this._arrays = undefined;
+    if (this._decode === undefined) this._structs = rows;
+    else this._objects = rows;
+  }
+
+  /** @type {Row[]} the rows so far as structs */
+  get structs() { return this._decode === undefined ? this.rows : (this._structs ??= this._make(structAt)); }
+
+  /** Gives what `rows` gives, without an array. */
+  *[Symbol.iterator]() {
+    const plain = this._decode !== undefined;
+    if (plain && this._objects !== undefined) return yield* this._objects;
+    if (!plain && this._structs !== undefined) yield* this._structs;
+    for (let chunk = plain ? this._first : this._next; chunk !== null; chunk = chunk.next) {
+      for (let at = chunk.start; at < chunk.end; at += 1 + int32(chunk.bytes, at + 1)) {
+        yield rowAt(chunk, at, plain ? objectAt : structAt);
+      }
+    }
+  }
+
+  /** @type {object[]} the rows so far as plain objects */
+  get objects() { return (this._objects ??= this._make(objectAt)); }
+
+  /** @type {Array[]} the rows so far as arrays of values */
+  get arrays() { return (this._arrays ??= this._make(arrayAt)); }
+
+  _make(make) {
+    const list = [];
+    for (let chunk = this._first; chunk !== null; chunk = chunk.next) {
+      const { bytes, end } = chunk;
+      for (let at = chunk.start; at < end; at += 1 + int32(bytes, at + 1)) list.push(rowAt(chunk, at, make));
+      chunk.text = ''; // frees the string
+    }
+    return list;
+  }
+
+  start(rowParser, format, connection) {
+    this.binary = format;
+    this._memory = connection?.memory;
+    this.rowParser = format === 0 || rowParser === null ? rowParser ?? undefined : rowParser.forFormat(format);
+    if (rowParser === null) this._type = null;
+    else if (format === 0 && this._decode === undefined) this._type = rowParser.textType ??= rowParser.type(0);
+    else this._type = this.rowParser.type(format, this._decode === true ? connection?.common.ownTypes?.decoders ?? decoding.decoders : this._decode);
+  }
+
+  /** Takes `count` whole DataRow or CopyData messages in buf[start … end). They are copied unless `owned` is true. */
+  receiveData(buf, start, end, count, owned) {
+    const chunk = owned ? new Chunk(buf, end, this._type, start)
+      : (this._memory ??= new Memory()).keep(buf, start, end, this._type, this._bytes, this._next && this._last);
+    this._bytes += end - start;
+    if (chunk !== this._last) {
+      chunk.next = null;
+      if (this._last === null) this._first = chunk;
+      else this._last.next = chunk;
+      this._last = chunk;
+      this._next ??= chunk;
+    }
+    if (this._objects !== undefined || this._arrays !== undefined) this._objects = this._arrays = undefined;
+    if (this._decode !== undefined) this._structs = undefined;
+  }
+
+  /** Takes any other message of a result, and keeps no byte of it. */
+  receive(type, buf, start, end) {
+    switch (type) {
+      case backend.CommandComplete: {
+        const memory = (this._memory ??= new Memory());
+        const { length } = memory.tag;
+        let same = end - start === length + 5 && length > 0;
+        for (let i = 0; same && i < length; i++) same = buf[start + 5 + i] === memory.tag[i];
+        if (!same) {
+          memory.command = decodeCommandComplete(buf, start, end);
+          memory.tag = Buffer.from(buf.subarray(start + 5, end));
+        }
+        ({ cmd: this.cmd, oid: this.oid, rowCount: this.rowCount } = memory.command);
+        break;
+      }
+      case backend.EmptyQueryResponse: this.cmd = 'EMPTY'; break;
+      case backend.PortalSuspended: this.cmd = 'SUSPENDED'; break;
+      case backend.CopyInResponse: case backend.CopyOutResponse: case backend.CopyBothResponse:
+        Object.assign(this, decodeCopyResponse(buf, start, end));
+        this._type = null;
+        break;
+      case backend.CopyDone: this.cmd = 'COPY';
+    }
+  }
+
+  /** Takes one message as a Buffer of its own, which is what a receiver with only `write` gets. */
+  write(packet) {
+    const type = packet[0];
+    if (type === backend.RowDescription) this.start(RowParser.of(packet), 0, undefined);
+    else if (type === backend.DataRow || type === backend.CopyData) {
+      if (type === backend.DataRow && this._type === null) throw protocolError('DataRow without a RowDescription');
+      if (packet.length !== 1 + int32(packet, 1)) throw protocolError('a message of a wrong length');
+      this.receiveData(packet, 0, packet.length, 1, true);
+      this._last.from = 0;
+      this._last.to = Infinity; // the caller may change the packet
+    } else this.receive(type, packet, 0, packet.length);
+  }
+
+  toJSON() { return { cmd: this.cmd, oid: this.oid, rowCount: this.rowCount, rows: this.rows }; }
+
+  [Symbol.for('nodejs.util.inspect.custom')](depth, options, inspect) {
+    return `RowReader ${inspect(this.toJSON(), options)}`;
+  }
+}
+
+// Fields that few results have are not set in each result.
+Object.assign(RowReader.prototype, { _decode: undefined, _objects: undefined, _arrays: undefined });
+
+// The bytes around a row may be another query's, so no log shows them.
+Object.defineProperty(Chunk.prototype, Symbol.for('nodejs.util.inspect.custom'), { value: () => 'Chunk' });
+
+module.exports = { Memory, RowReader };

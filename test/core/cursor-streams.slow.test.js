@@ -1,0 +1,24 @@
+'use strict';
+
+const assert = require('node:assert/strict');
+const { connected, sharedServer } = require('../support');
+const { FLAT, watchAlone } = require('../support/slow-reader');
+
+describe('A cursor as a stream', () => {
+  let client;
+  beforeEach(async () => { client = await connected(); });
+
+  describe('of Node', () => {
+    it('keeps memory flat while its reader takes 1 MB/s of a gigabyte, and after', async () => {
+      const { length, most } = await watchAlone((await sharedServer()).url, 'cursor', 1);
+      assert.ok(length > 1e9);
+      assert.ok(most < FLAT, `${most} MB`);
+    });
+
+    it('gives a million rows in flat memory', async () => {
+      const { length, most } = await watchAlone((await sharedServer()).url, 'readable', 1);
+      assert.ok(length > 1e9);
+      assert.ok(most < FLAT, `${most} MB`);
+    });
+  });
+});

@@ -1,0 +1,166 @@
+'use strict';
+
+const assert = require('node:assert/strict');
+const { once } = require('node:events');
+const { Writable } = require('node:stream');
+const { finished } = require('node:stream/promises');
+const { setImmediate: turn } = require('node:timers/promises');
+const { TimeoutError } = require('../../..');
+const { Pool } = require('../../../lib/pool');
+const { gc } = require('../../support/gc');
+const { connected, held, proxied, message, sharedServer } = require('../../support');
+const { endAfterTest } = require('../../support/hooks');
+
+describe('statement_timeout', () => {
+  it('cancels a query that takes longer, and no other', async () => {
+    const client = await connected();
+    const long = client.query('SELECT pg_sleep(60)', [], { statement_timeout: 30 });
+    await assert.rejects(long, error => error instanceof TimeoutError && error.code === '57014' && error.sent === true &&
+      /30 ms/.test(error.message) && /limits\.test\.js/.test(error.stack));
+    const behind = client.query('SELECT pg_sleep(0.06), 1 AS one', [], { statement_timeout: 30000 });
+    assert.equal((await behind).rows[0].one, '1');
+    await assert.rejects(client.batch([['SELECT pg_sleep(60)']], { statement_timeout: 10 }), { code: '57014' });
+    await assert.rejects(client.simpleQuery('SELECT pg_sleep(60)', { statement_timeout: 10 }), { code: '57014' });
+    await client.sync();
+    assert.equal(client.pending, 0);
+  });
+
+  it('also holds where the query waits in the client, or for the network', async () => {
+    const { client, wire } = await proxied();
+    wire.stall();
+    const ask = () => client.query('SELECT 1', [], { statement_timeout: 20 });
+    for (const promise of [1, 2, 3].map(ask)) await assert.rejects(promise, { code: '57014', sent: true });
+    await assert.rejects(ask(), { code: '57014', sent: false });
+    const forever = client.query('SELECT 1');
+    client.destroy();
+    await assert.rejects(forever, { code: '08003', sent: false });
+  });
+
+  it('is a number of milliseconds', async () => {
+    const client = await connected();
+    for (const statement_timeout of [0, -1, NaN, '5', null, 2 ** 31]) {
+      await assert.rejects(client.query('SELECT 1', [], { statement_timeout }), TypeError);
+    }
+    assert.equal(client.pending, 0);
+  });
+});
+
+describe('An AbortError', () => {
+  it('says whether the request had been sent, as the error of a time limit does', async () => {
+    const client = await connected();
+    const abort = async ask => {
+      const controller = new AbortController();
+      const asked = ask(controller.signal);
+      await turn();
+      controller.abort();
+      return asked.then(() => assert.fail('it was not aborted'), ({ name, sent }) => ({ name, sent }));
+    };
+    const [long, sent, unsent] = ['SELECT pg_sleep(60)', { name: 'AbortError', sent: true }, { name: 'AbortError', sent: false }];
+    const target = new Writable({ write() {} });
+    for (const ask of [
+      signal => client.query(long, [], { signal }), signal => client.batch([long], { signal }), signal => client.simpleQuery(long, { signal }),
+      signal => client.cursor(long, [], { signal }).next(), signal => client.queryTo(target, long, [], { signal })
+    ]) {
+      assert.deepEqual(await abort(ask), sent, String(ask));
+      await client.sync();
+    }
+    const aborted = AbortSignal.abort();
+    await assert.rejects(client.query(long, [], { signal: aborted }), unsent);
+    await assert.rejects(client.transaction(() => {}, { signal: aborted }), unsent);
+    const pool = endAfterTest(new Pool((await sharedServer()).config, { size: 1 }));
+    for (const session of [client, pool]) {
+      let leave;
+      const held = session.transaction(() => new Promise(resolve => { leave = resolve; }));
+      while (leave === undefined) await turn();
+      assert.deepEqual(await abort(signal => session.query(long, [], { signal })), unsent);
+      assert.deepEqual(await abort(signal => session.transaction(() => {}, { signal })), unsent);
+      leave();
+      await held;
+    }
+  });
+});
+
+/** The pipeline of a client. */
+const pipelineOf = client => client.lease.pipeline;
+
+describe('Queries with signals and time limits', () => {
+  it('tell what holds the connection when their limit passes before they were sent', async () => {
+    const client = await connected();
+    const cursor = client.cursor('SELECT generate_series(1, 3)', [], { batchSize: 1 });
+    await cursor.next();
+    const late = client.query('SELECT 1', [], { statement_timeout: 20 });
+    await assert.rejects(late, { code: '57014', sent: false, message: /of 20 ms: it waited for an open portal$/ });
+    await cursor.return();
+    await assert.rejects(client.query('SELECT pg_sleep(10)', [], { statement_timeout: 20 }), { message: /of 20 ms$/ });
+    await client.query('CREATE TEMP TABLE copied (n int)');
+    const copy = client.copyFrom('COPY copied FROM STDIN');
+    const behind = client.query('SELECT 1', [], { statement_timeout: 20 });
+    await assert.rejects(behind, { code: '57014', sent: false, message: /of 20 ms: it waited for .* a COPY,/ });
+    copy.end('1\n');
+    await finished(copy);
+  });
+
+  it('go out together: a hundred of them are one flight', async () => {
+    const { client, wire } = await proxied();
+    await client.query('SELECT $1::int AS i', [0]);
+    const before = wire.stats.flights.toServer;
+    const { signal } = new AbortController();
+    const results = await Promise.all(Array.from({ length: 100 }, (_, i) =>
+      client.query('SELECT $1::int AS i', [i], i % 2 === 0 ? { signal } : { statement_timeout: 60000 })));
+    assert.deepEqual(results.map(({ rows: [{ i }] }) => Number(i)), Array.from({ length: 100 }, (_, i) => i));
+    assert.equal(wire.stats.flights.toServer - before, 1);
+  });
+
+  it('tell a pool what it has to know: what is held, and since when nothing has come', async () => {
+    const { client, wire } = await proxied();
+    const pipeline = pipelineOf(client);
+    assert.deepEqual([pipeline.held, pipeline.givenUpAt, pipeline.askedAt], [false, 0, 0]);
+    wire.stall();
+    const begun = performance.now();
+    const living = client.query('SELECT 1 AS one');
+    const [first, second] = [1, 2].map(() => client.query('SELECT 1', [], { statement_timeout: 20 }));
+    const behind = client.query('SELECT 2 AS two', [], { statement_timeout: 100 });
+    await assert.rejects(first);
+    await assert.rejects(second);
+    const { givenUpAt } = pipeline;
+    assert.ok(givenUpAt > begun && givenUpAt <= performance.now());
+    assert.deepEqual([pipeline.held, pipeline.askedAt], [true, 0], 'one lives behind them');
+    await assert.rejects(behind);
+    assert.deepEqual([pipeline.held, pipeline.givenUpAt, pipeline.askedAt], [true, givenUpAt, 0], 'one lives before them');
+    wire.resume();
+    await living;
+    await client.query('SELECT 1');
+    assert.deepEqual([pipeline.held, pipeline.givenUpAt, pipeline.askedAt], [false, 0, 0]);
+    wire.stall();
+    await assert.rejects(client.query('SELECT 1', [], { statement_timeout: 20 }));
+    assert.ok(pipeline.held && pipeline.askedAt >= pipeline.givenUpAt);
+    client.destroy();
+  });
+
+  it('keep nothing of their values once they were given up, sent or not', async () => {
+    const { client, wire } = await proxied();
+    wire.stall();
+    const values = [];
+    const ask = async (work, limits = { statement_timeout: 20 }) => {
+      const value = Buffer.alloc(50000, 'x');
+      values.push(new WeakRef(value));
+      await assert.rejects(work(value, limits), { code: '57014' });
+    };
+    for (let i = 0; i < 2; i++) {
+      await ask((value, limits) => client.query('SELECT $1::bytea', [value], limits));
+      await ask((value, limits) => client.batch([['SELECT $1::bytea', [value]]], limits));
+    }
+    await turn();
+    gc();
+    assert.deepEqual(values.map(each => each.deref() === undefined), [true, true, true, true]);
+    const kept = [];
+    const { head, scopes: { root } } = pipelineOf(client);
+    for (const first of [head, root.first]) {
+      for (let each = first; each !== null; each = each.next) for (const { values } of each.queries ?? [each]) kept.push(values);
+    }
+    assert.deepEqual(kept, [null, null, null, null]);
+    client.destroy();
+  });
+});
+
+// Until the last version nothing was sent behind a query with a signal. What protects others now is in each title.

@@ -1,0 +1,155 @@
+'use strict';
+
+const assert = require('node:assert/strict');
+const { AsyncLocalStorage } = require('node:async_hooks');
+const { tracingChannel } = require('node:diagnostics_channel');
+const { PassThrough } = require('node:stream');
+const { inspect } = require('node:util');
+const { Client } = require('../../..');
+const { connected } = require('../../support');
+
+const channel = tracingChannel('quickgres:query');
+const MESSAGES = ['start', 'end', 'asyncStart', 'asyncEnd', 'error'];
+
+describe('diagnostics', () => {
+  let events, subscribers;
+  beforeEach(() => {
+    events = [];
+    subscribers = Object.fromEntries(MESSAGES.map(name => [name, operation => events.push([name, operation])]));
+    channel.subscribe(subscribers);
+  });
+  afterEach(() => channel.unsubscribe(subscribers));
+
+  /** Which messages of an operation came, in their order, and the operation. */
+  function told(text) {
+    const [, operation] = events.find(([, each]) => each.text === text);
+    return { operation, names: events.filter(([, each]) => each === operation).map(([name]) => name).join(' ') };
+  }
+
+  it('tells of the start and the end of a query, and not of values or rows', async () => {
+    const client = await connected();
+    const text = 'SELECT $1::text AS answer';
+    const promise = client.query(text, ['a secret value']);
+    assert.equal(told(text).names, 'start end');
+    await promise;
+    const { operation, names } = told(text);
+    assert.equal(names, 'start end asyncStart asyncEnd');
+    assert.deepEqual(operation.result, { cmd: 'SELECT', rowCount: 1 });
+    assert.equal(operation.error, undefined);
+    const { host, port, config } = client.lease.pipeline.session;
+    assert.deepEqual([operation.host, operation.port, operation.database, operation.user, operation.processId],
+      [host, port, config.database, config.user, client.processId]);
+    assert.ok(!inspect(operation, { depth: 9, showHidden: true, getters: true }).includes('a secret value'));
+  });
+
+  it('tells of an error before the caller knows it', async () => {
+    const client = await connected();
+    const error = await client.query('SELECT 1 / 0').catch(error => {
+      assert.equal(told('SELECT 1 / 0').names, 'start end error asyncStart asyncEnd');
+      return error;
+    });
+    assert.equal(told('SELECT 1 / 0').operation.error, error);
+    assert.equal(told('SELECT 1 / 0').operation.result, undefined);
+  });
+
+  it('tells how many rows each batch of a cursor has', async () => {
+    const client = await connected();
+    for await (const row of client.cursor('SELECT generate_series(1, 7)', [], { batchSize: 3 })) row.get(0);
+    const batches = events.filter(([name]) => name === 'asyncEnd').map(([, { result }]) => result);
+    assert.deepEqual(batches, [{ cmd: 'SUSPENDED', rowCount: 3 }, { cmd: 'SUSPENDED', rowCount: 3 }, { cmd: 'SELECT', rowCount: 1 }]);
+  });
+
+  it('tells of whatever has SQL, once', async () => {
+    const client = await connected();
+    await client.batch(['SELECT 1', ['SELECT generate_series(1, $1)', ['2']]]);
+    await client.simpleQuery('SELECT 3; SELECT 4 UNION ALL SELECT 5');
+    await client.transaction(tx => tx.query('SELECT 6'));
+    await client.queryTo(new PassThrough().resume(), 'SELECT 7');
+    for await (const row of client.cursor('SELECT generate_series(1, 5)', [], { batchSize: 3 })) row.get(0);
+    await client.query('CREATE TEMP TABLE traced (n int)');
+    await client.query('COPY traced FROM STDIN');
+    client.copyData('1\n2\n');
+    assert.equal(told('COPY traced FROM STDIN').names, 'start end');
+    await client.copyDone();
+    await client.query('COPY traced FROM STDIN');
+    await client.copyFail();
+    for await (const piece of client.copyTo('COPY traced TO STDOUT')) assert.ok(piece.length);
+    await client.sync();
+    const ended = events.filter(([name]) => name === 'asyncEnd').map(([, { text, batchSize, result, error }]) =>
+      [text, batchSize, result ? [result.cmd, result.rowCount] : error.code]);
+    assert.deepEqual(ended, [
+      ['SELECT 1; SELECT generate_series(1, $1)', 2, [undefined, 3]],
+      ['SELECT 3; SELECT 4 UNION ALL SELECT 5', undefined, [undefined, 3]],
+      ['BEGIN', undefined, ['BEGIN', 0]],
+      ['SELECT 6', undefined, ['SELECT', 1]],
+      ['COMMIT', undefined, ['COMMIT', 0]],
+      ['SELECT 7', undefined, ['SELECT', 1]],
+      ['SELECT generate_series(1, 5)', undefined, ['SUSPENDED', 3]],
+      ['SELECT generate_series(1, 5)', undefined, ['SELECT', 2]],
+      ['CREATE TEMP TABLE traced (n int)', undefined, ['CREATE TABLE', 0]],
+      ['COPY traced FROM STDIN', undefined, ['COPY', 2]],
+      ['COPY traced FROM STDIN', undefined, '57014'],
+      ['COPY traced TO STDOUT', undefined, ['COPY', 2]]
+    ]);
+    const count = name => events.filter(([each]) => each === name).length;
+    assert.deepEqual(MESSAGES.map(count), [12, 12, 12, 12, 1]);
+  });
+
+  it('tells of one that is cancelled, once, before the caller knows it', async () => {
+    const client = await connected();
+    const controller = new AbortController();
+    const promise = client.query('SELECT pg_sleep(60)', [], { signal: controller.signal });
+    controller.abort();
+    await promise.catch(error => {
+      assert.equal(error.name, 'AbortError');
+      assert.equal(told('SELECT pg_sleep(60)').operation.error, error);
+    });
+    await client.query('SELECT 1');
+    assert.equal(told('SELECT pg_sleep(60)').names, 'start end error asyncStart asyncEnd');
+  });
+
+  it('tells of one that cannot be sent, and of one that was asked before the connection was there', async () => {
+    const client = await connected();
+    await assert.rejects(client.query('SELECT $1', [Symbol('s')]), TypeError);
+    assert.equal(told('SELECT $1').names, 'start end error asyncStart asyncEnd');
+    const { host, port, config: { user, database } } = client.lease.pipeline.session;
+    const early = new Client({ host, port, user, database });
+    const connecting = early.connect();
+    const promise = early.query('SELECT 8');
+    assert.equal(told('SELECT 8').operation.host, undefined);
+    await Promise.all([connecting, promise]);
+    assert.equal(told('SELECT 8').operation.processId, early.processId);
+    await early.end();
+  });
+
+  it('tells a text, whatever was given for one, since subscribers read it', async () => {
+    const client = await connected();
+    for (const wrong of [null, 5, {}]) {
+      await assert.rejects(client.query(wrong), TypeError);
+      assert.equal(told(String(wrong)).names, 'start end error asyncStart asyncEnd');
+    }
+  });
+
+  it('runs the stores that are bound to its start', async () => {
+    const storage = new AsyncLocalStorage();
+    const client = await connected();
+    let seen;
+    channel.start.bindStore(storage, ({ text }) => text);
+    const onend = () => { seen = storage.getStore(); };
+    channel.end.subscribe(onend);
+    await client.query('SELECT 9');
+    channel.end.unsubscribe(onend);
+    channel.start.unbindStore(storage);
+    assert.equal(seen, 'SELECT 9');
+  });
+
+  it('needs nobody to listen', () => {
+    channel.unsubscribe(subscribers);
+    const { channel: own } = require('../../../lib/core/pipeline/tracing');
+    assert.equal(own.hasSubscribers, false);
+    channel.subscribe({ asyncEnd: subscribers.asyncEnd });
+    assert.equal(own.hasSubscribers, true);
+    channel.asyncEnd.unsubscribe(subscribers.asyncEnd);
+    assert.equal(own.hasSubscribers, false);
+  });
+});

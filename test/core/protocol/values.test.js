@@ -1,0 +1,321 @@
+'use strict';
+
+const assert = require('node:assert/strict');
+const { PassThrough } = require('node:stream');
+const { runInNewContext } = require('node:vm');
+const { decoders, exact } = require('../../..');
+const { respond } = require('../../../lib/http');
+const { Pool } = require('../../../lib/pool');
+const { array, checkText, checkValues, kindOf, snapshot, textOf, withTexts } = require('../../../lib/core/protocol');
+const { RowParser } = require('../../../lib/core/rows');
+const { sql } = require('../../../lib/sql');
+const { endAfterTest } = require('../../support/hooks');
+const { Random } = require('../../support/model');
+const { connected, rowDescription, dataRow, sharedServer } = require('../../support');
+
+describe('kindOf', () => {
+  it('says what a value is and shows nothing of it', () => {
+    for (const [value, kind] of [
+      [undefined, 'undefined'], [null, 'null'], [5, 'a number'], ['secret', 'a string'], [Symbol('s'), 'a symbol'],
+      [() => {}, 'a function'], [true, 'a boolean'], [[1], 'an array'], [{ a: 1 }, 'an object'],
+      [Object.create(null), 'an object'], [Object.create(Object.create(null)), 'an object'],
+      [Buffer.alloc(1), 'an object of class Buffer'], [new Map(), 'an object of class Map']
+    ]) assert.equal(kindOf(value), kind);
+    const Row = new RowParser(rowDescription('constructor'))[0];
+    assert.equal(kindOf(new Row(dataRow('x'))), 'an object');
+  });
+});
+
+describe('checkText', () => {
+  it('takes any string without a null byte', () => {
+    for (const text of ['', 'SELECT 1', '😀']) checkText(text, 'text');
+  });
+
+  it('refuses what is no string, by name and kind, without showing it', () => {
+    for (const [text, kind] of [[undefined, 'undefined'], [null, 'null'], [5, 'a number'], [{}, 'an object'],
+      [Buffer.alloc(1), 'an object of class Buffer'], [Symbol('s'), 'a symbol'], [() => {}, 'a function'],
+      [Object.create(null), 'an object'], [true, 'a boolean']]) {
+      assert.throws(() => checkText(text, 'text'), { name: 'TypeError', message: `text must be a string, not ${kind}` });
+    }
+  });
+
+  it('refuses a null byte', () => {
+    assert.throws(() => checkText('SELECT\0', 'text'),
+      { name: 'TypeError', message: 'text has a null byte at 6, which PostgreSQL cannot take' });
+  });
+});
+
+describe('checkValues', () => {
+  it('takes arrays of up to 65,535 values, and rows', () => {
+    checkValues([]);
+    checkValues(new Array(65535));
+    checkValues(new (new RowParser(rowDescription('a'))[0])(dataRow('x')));
+  });
+
+  it('refuses more values than the protocol can count', () => {
+    assert.throws(() => checkValues(new Array(65536)),
+      { name: 'RangeError', message: '65536 values: a query takes at most 65535 parameters' });
+  });
+
+  it('refuses what is no list, without showing it', () => {
+    for (const [values, kind] of [[null, 'null'], [undefined, 'undefined'], ['secret', 'a string'], [5, 'a number'],
+      [{ 0: 'a', length: 1 }, 'an object'], [Buffer.from('a'), 'an object of class Buffer'], [new Map(), 'an object of class Map']]) {
+      assert.throws(() => checkValues(values), { name: 'TypeError', message: `values must be an array or a row, not ${kind}: all values go into one array, query(text, [value, …], options)` });
+    }
+  });
+});
+
+describe('A value of no kind that PostgreSQL has', () => {
+  it('is told what to write in its place', () => {
+    for (const [value, hint] of [[Promise.resolve(), 'await it'], [() => {}, 'call it, and pass what it returns'],
+      [/a/, 'pass value.source'], [new ArrayBuffer(1), 'pass Buffer.from(value)'],
+      [new Uint16Array(1), 'pass [...value] as an array, or Buffer.from(value.buffer) as bytes'],
+      [new Map(), 'pass Object.fromEntries(map) as JSON, or [...map.keys()] as an array'], [new Set(), 'pass [...set] as an array'],
+      [new (class Money {})(), 'pass String(value) as text, or { ...value } as JSON'], [Symbol('a'), 'pass String(value)'],
+      [{ a: 1n }, 'Do not know how to serialize a BigInt'], [{ toJSON() {} }, 'it has no JSON'],
+      [sql`a`, 'put it into sql`…`, and that into query(sql`…`)']]) {
+      for (const [each, place] of [[value, 'it'], [[[1], [value]], 'it[1][0]']]) {
+        assert.throws(() => textOf(each, 'it'), ({ name, message }) =>
+          name === 'TypeError' && message.startsWith(`${place} is `) && message.includes(`: ${hint}`), hint);
+      }
+    }
+    assert.throws(() => textOf([[[[[[[1]]]]]]], 'it'), { name: 'TypeError', message: /^it(\[0\]){6} is nested deeper than the 6 dimensions/ });
+  });
+});
+
+describe('A value', () => {
+  const OBJECTS = [
+    [[1, null, undefined, 'a "b"', [2n]], '{1,NULL,NULL,"a \\"b\\"",{2}}'], [[], '{}'], [{ a: [1] }, '{"a":[1]}'],
+    [Object.create(null), '{}'], [runInNewContext('({ a: 1 })'), '{"a":1}'], [runInNewContext('[1]'), '{1}'],
+    [{ toJSON: () => ['x'] }, '["x"]'], [new (class { toJSON() { return { b: 1 }; } })(), '{"b":1}'],
+    [new URL('http://a/?b=c'), 'http://a/?b=c'], [[{ a: 'x' }, new URL('a:b')], '{"{\\"a\\":\\"x\\"}","a:b"}']
+  ];
+
+  it('is an array where it is a list, JSON where it is a plain object or has toJSON, and a URL its href', () => {
+    for (const [value, text] of OBJECTS) {
+      assert.equal(textOf(value, 'it'), text);
+      assert.deepEqual(withTexts([1, value, null]), [1, text, null]);
+      assert.deepEqual(snapshot([value]), [text]);
+    }
+  });
+
+  it('means the same in every method of a client, a transaction and a pool', async () => {
+    const client = await connected();
+    const pool = endAfterTest(new Pool((await sharedServer()).config));
+    const values = [[1, 2], { a: 'b' }, [{ c: 1 }], new Date(0), null];
+    const text = 'SELECT ($1::int[])[2] || \' \' || ($2::jsonb ->> \'a\') || ($3::jsonb[])[1] || extract(epoch FROM $4::timestamptz)::int AS a, $5::text AS b';
+    const collected = async run => {
+      const target = new PassThrough();
+      const [chunks] = await Promise.all([target.toArray(), run(target)]);
+      return JSON.parse(Buffer.concat(chunks).toString())[0].a;
+    };
+    const ways = {
+      query: async session => (await session.query(text, values)).rows[0].a,
+      batch: async session => (await session.batch([[text, values]]))[0].rows[0].a,
+      cursor: async session => (await session.cursor(text, values).next()).value.a,
+      queryTo: session => collected(target => session.queryTo(target, text, values, { as: 'json' }))
+    };
+    for (const session of [client, pool]) {
+      for (const [name, ask] of Object.entries(ways)) {
+        assert.equal(await ask(session), '2 b{"c": 1}0', name);
+        assert.equal(await session.transaction(ask), '2 b{"c": 1}0', `${name} in a transaction`);
+      }
+    }
+    const response = await respond(pool, new Request('http://a/'), text, values, { as: 'json' });
+    assert.equal((await response.json())[0].a, '2 b{"c": 1}0');
+  });
+
+  it('whose toJSON sends a query tears no message apart', async () => {
+    const client = await connected();
+    const inner = [];
+    const hostile = session => ['SELECT $1::json AS a', [{ toJSON() { inner.push(session.query('SELECT 1 AS a')); return 5; } }]];
+    const both = session => session.batch([hostile(session), hostile(session)]);
+    const results = [...await both(client), await client.query(...hostile(client)), ...await client.transaction(both), ...await Promise.all(inner)];
+    assert.deepEqual(results.map(({ rows }) => rows[0].a), ['5', '5', '5', '5', '5', '1', '1', '1', '1', '1']);
+  });
+
+  it('that may have been changed by its caller is repeated as it was', async () => {
+    const client = await connected();
+    const value = { a: 1 };
+    await client.query('CREATE TEMP TABLE changing (a json)');
+    await client.query('SELECT a, $1::json AS b FROM changing', [value]);
+    await client.query('INSERT INTO changing VALUES (NULL)');
+    await client.query('ALTER TABLE changing ALTER a TYPE text');
+    const repeated = client.query('SELECT a, $1::json AS b FROM changing', [value]);
+    value.a = 2;
+    assert.equal((await repeated).rows[0].b, '{"a":1}');
+  });
+});
+
+describe('snapshot', () => {
+  it('is not changed by what the caller does to the values later', () => {
+    const buffer = Buffer.from('abc');
+    const values = ['x', buffer, 5, null, undefined, 7n, false, new Date(0)];
+    const copy = snapshot(values);
+    buffer.fill(0);
+    values[7].setTime(1);
+    values[0] = 'y';
+    values.length = 1;
+    assert.deepEqual(copy, ['x', Buffer.from('abc'), '5', null, null, '7', 'false', '1970-01-01T00:00:00.000Z']);
+  });
+
+  it('of a row keeps its bytes and their format', () => {
+    const memory = dataRow('x');
+    const copy = snapshot(new (new RowParser(rowDescription('a'))[1])(memory));
+    memory.fill(0);
+    assert.deepEqual(copy, { rowBuffer: dataRow('x'), dataFormat: 1 });
+  });
+
+  it('is null where there are more bytes of Buffers than it is to copy', () => {
+    const values = [Buffer.from('ab'), Buffer.from('c')];
+    const copies = snapshot(values, 3);
+    for (const value of values) value.fill(0);
+    assert.deepEqual(copies, [Buffer.from('ab'), Buffer.from('c')]);
+    assert.equal(snapshot([Buffer.from('ab'), Buffer.from('cd')], 3), null);
+    assert.deepEqual(snapshot(['a long text'], 3), ['a long text']);
+  });
+
+  it('refuses what Bind refuses', () => {
+    assert.throws(() => snapshot([Promise.resolve()]), { message: 'values[0] is an object of class Promise: await it' });
+    assert.throws(() => snapshot(['a', new Map()]), { name: 'TypeError', message: /^values\[1\] is an object of class Map: / });
+    assert.throws(() => snapshot(['a\0']), { name: 'TypeError', message: /^values\[0\] has a null byte at 1/ });
+    assert.throws(() => snapshot([new Date(NaN)]), { name: 'TypeError', message: 'values[0] is an invalid Date' });
+  });
+});
+
+describe('A Date as a value', () => {
+  it('may be of another realm', () => {
+    assert.equal(textOf(runInNewContext('new Date(5)'), 'values[0]'), '1970-01-01T00:00:00.005Z');
+  });
+
+  const at = (year, month = 0, day = 1) => {
+    const date = new Date(0);
+    date.setUTCFullYear(year, month, day);
+    return date;
+  };
+
+  it('is ISO 8601 in UTC, also before Christ and after the year 9999', () => {
+    for (const [date, text] of [
+      [new Date('2024-02-29T12:34:56.789+02:00'), '2024-02-29T10:34:56.789Z'],
+      [at(1), '0001-01-01T00:00:00.000Z'],
+      [at(9999, 11, 31), '9999-12-31T00:00:00.000Z'],
+      [at(10000), '10000-01-01T00:00:00.000Z'],
+      [at(275760, 8, 13), '275760-09-13T00:00:00.000Z'],
+      [at(0), '0001-01-01T00:00:00.000Z BC'],
+      [at(-43, 2, 15), '0044-03-15T00:00:00.000Z BC'],
+      [at(-10000), '10001-01-01T00:00:00.000Z BC']
+    ]) assert.equal(textOf(date, 'it'), text);
+  });
+
+  it('is a TypeError where it is invalid', () => {
+    assert.throws(() => textOf(new Date(NaN), 'values[3]'), { name: 'TypeError', message: 'values[3] is an invalid Date' });
+  });
+
+  it('is the same moment for the server, as far as its years go', async () => {
+    const client = await connected();
+    await client.query("SET TimeZone = 'America/St_Johns'");
+    for (const date of [new Date(0), at(1), at(10000), at(275760, 8, 13), at(0), at(-43, 2, 15), at(-4700), new Date(1e12 + 1)]) {
+      const { rows: [row] } = await client.query(
+        'SELECT (extract(epoch FROM $1::timestamptz) * 1000)::numeric(30, 0) AS ms', [date]);
+      assert.equal(Number(row.ms), date.getTime(), date.toISOString());
+    }
+    const { rows: [row] } = await client.query('SELECT extract(epoch FROM ($1::timestamptz[])[2]) AS s', [array([null, at(-43)])]);
+    assert.equal(Number(row.s) * 1000, at(-43).getTime());
+  });
+});
+
+describe('-0 as a value', () => {
+  it('keeps its sign, also in an array and where it is kept for later', async () => {
+    assert.deepEqual(snapshot([-0, 0]), ['-0', '0']);
+    assert.equal(array([-0, [0]]), '{-0,{0}}');
+    const client = await connected();
+    const ask = () => client.query('SELECT $1::float8 AS a, $2::float8[] AS b', [-0, array([-0])], { decode: true });
+    const results = await Promise.all([ask(), ask(), client.batch([['SELECT $1::float8 AS a', [-0], { decode: true }]])]);
+    for (const { rows } of results.flat()) assert.ok(Object.is(rows[0].a, -0));
+    assert.ok(Object.is(results[0].rows[0].b[0], -0));
+  });
+});
+
+describe('array', () => {
+  it('is the literal of a PostgreSQL array', () => {
+    for (const [values, text] of [
+      [[], '{}'], [[[], []], '{}'], [[, 1], '{NULL,1}'], // eslint-disable-line no-sparse-arrays
+      [[1, -2.5, 3n, true, null, undefined], '{1,-2.5,3,true,NULL,NULL}'],
+      [['a', '', 'NULL', 'a"b\\c', '{}', 'ä, b', '{1}'], '{"a","","NULL","a\\"b\\\\c","{}","ä, b","{1}"}'],
+      [[[1, 2], [3, 4]], '{{1,2},{3,4}}'], [[Buffer.from([0, 255]), new Uint8Array(0)], '{"\\\\x00ff","\\\\x"}'],
+      [[new Uint8Array([1, 2, 3]).subarray(1, 2)], '{"\\\\x02"}'], [[new Date(0)], '{"1970-01-01T00:00:00.000Z"}']
+    ]) assert.equal(array(values), text);
+  });
+
+  it('refuses elements of another kind, and names their place', () => {
+    for (const [values, message] of [
+      [[1, new Map()], /^values\[1\] is an object of class Map: pass/], [[[1], [Symbol('s')]], /^values\[1\]\[0\] is a symbol/],
+      [['a\0'], /^values\[0\] has a null byte at 1/], [[new Date(NaN)], /^values\[0\] is an invalid Date$/]
+    ]) assert.throws(() => array(values), { name: 'TypeError', message });
+    for (const values of [undefined, 'a', {}, new Set()]) {
+      assert.throws(() => array(values), { name: 'TypeError', message: `array takes an array, not ${kindOf(values)}` });
+    }
+  });
+
+  it('leaves it to the server to say that rows are of different lengths', async () => {
+    const client = await connected();
+    await assert.rejects(client.query('SELECT $1::int[]', [array([[1], [2, 3]])]), { code: '22P02' });
+    assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, '1');
+  });
+
+  it('is what it was after a round trip, for random nested arrays of these types', async () => {
+    const client = await connected();
+    const seed = Math.floor(Math.random() * 2 ** 32);
+    const random = new Random(seed);
+    const characters = ['a', 'B', ' ', '"', "'", '\\', '{', '}', ',', '\n', 'ä', '€', '😀', 'NULL', '\t', ';', '\x01'];
+    const kinds = {
+      text: () => Array.from({ length: random.below(6) }, () => random.pick(characters)).join(''),
+      int: () => random.below(2 ** 32) - 2 ** 31,
+      bytea: () => Buffer.from(Array.from({ length: random.below(5) }, () => random.below(256))),
+      // From 4713 before Christ, where PostgreSQL begins, to 275760, where JavaScript ends.
+      timestamptz: () => new Date(-2.1e14 + Math.floor((8.64e15 + 2.1e14) * (random.below(2 ** 32) / 2 ** 32) ** random.pick([1, 8]))),
+      numeric: () => (random.chance(0.5) ? 1n : -1n) * BigInt(random.below(2 ** 32)) ** BigInt(random.below(8)),
+      int8: () => (BigInt(random.below(2 ** 32)) << 32n) + BigInt(random.below(2 ** 32)) - (1n << 63n),
+      float8: () => random.pick([NaN, Infinity, -Infinity, 0, 5e-324, 1e308, -1.5, random.below(2 ** 32) / 7, 0.1]),
+      jsonb: () => JSON.stringify(random.pick([{ a: [1, '"\\{}'] }, 'text', null, [], 5])),
+      bool: () => random.chance(0.5)
+    };
+    /** What an element is to be in JSON. */
+    const plain = value => Buffer.isBuffer(value) ? `\\x${value.toString('hex')}` : value instanceof Date ? value.getTime()
+      : typeof value === 'bigint' ? String(value) : value;
+    const deep = (value, convert) => Array.isArray(value) ? value.map(each => deep(each, convert)) : convert(value);
+    const asJson = {
+      bytea: 'e::text', timestamptz: 'round(extract(epoch FROM e) * 1000)', numeric: 'e::text', int8: 'e::text', float8: 'e::text', jsonb: 'e::text'
+    };
+    const decode = { ...decoders, 20: exact[20], 1016: exact[1016] };
+    /** What an element is when it is decoded. */
+    const decoded = { numeric: String, jsonb: JSON.parse };
+    for (let round = 0; round < 300; round++) {
+      const type = random.pick(Object.keys(kinds));
+      const lengths = Array.from({ length: 1 + random.below(3) }, () => 1 + random.below(3));
+      const make = depth => depth === lengths.length ? (random.chance(0.1) ? null : kinds[type]())
+        : Array.from({ length: lengths[depth] }, () => make(depth + 1));
+      const values = make(0);
+      const { rows: [row] } = await client.query(`SELECT array_to_json(ARRAY(SELECT ${asJson[type] ?? 'e'} FROM unnest($1::${type}[]) e)) AS flat,
+        array_dims($1::${type}[]) AS dims`, [array(values)]);
+      const about = `seed ${seed}, round ${round}: ${type} ${array(values)}`;
+      assert.equal(row.dims, lengths.map(length => `[1:${length}]`).join(''), about);
+      const { rows: [back] } = await client.query(`SELECT $1::${type}[] AS a`, [array(values)], { decode });
+      assert.deepEqual(back.a, deep(values, value => value === null || !(type in decoded) ? value : decoded[type](value)), about);
+      if (type === 'float8' || type === 'jsonb') continue; // which the server writes in another way
+      assert.deepEqual(JSON.parse(row.flat), deep(values, plain).flat(Infinity), about);
+    }
+  });
+});
+
+describe('An error of a value', () => {
+  it('has the SQLSTATE that the server would give', async () => {
+    const client = await connected();
+    for (const [value, code] of [['a\0', '22021'], [new Date(NaN), '22007']]) {
+      await assert.rejects(client.query('SELECT $1', [value]), { name: 'TypeError', code });
+      await assert.rejects(client.batch([['SELECT $1', [value]]]), { name: 'TypeError', code });
+      assert.throws(() => array([value]), { name: 'TypeError', code });
+    }
+    await assert.rejects(client.query('SELECT \0'), { name: 'TypeError', code: '22021' });
+  });
+});

@@ -1,0 +1,186 @@
+'use strict';
+
+const assert = require('node:assert/strict');
+const { Writable } = require('node:stream');
+const { mock } = require('node:test');
+const { setImmediate: turn, setTimeout: sleep } = require('node:timers/promises');
+const zlib = require('node:zlib');
+const { Backlog, PATIENCE } = require('../../../lib/core/stream/backlog');
+const { connected, proxied } = require('../../support');
+
+/** A target that takes nothing until it is told to. */
+class Slow extends Writable {
+  _write(chunk, encoding, callback) {
+    this.taken = (this.taken ?? 0) + chunk.length;
+    if (this.fast) callback();
+    else this.go = callback;
+  }
+
+  hurry() {
+    this.fast = true;
+    this.go?.();
+  }
+}
+
+const waiting = targets => targets.reduce((sum, { writableLength }) => sum + writableLength, 0);
+
+/** Waits until nothing more comes. */
+async function untilQuiet(wire) {
+  let before;
+  do {
+    before = wire.stats.bytes.toClient;
+    await sleep(50);
+  } while (wire.stats.bytes.toClient !== before);
+}
+
+describe('The backlog of a connection', () => {
+  it('is at most max_buffer_bytes, however many slow readers there are, and all get their results', async () => {
+    const { client, wire } = await proxied({ max_buffer_bytes: 10_000_000 });
+    const targets = Array.from({ length: 3000 }, () => new Slow());
+    const results = targets.map(target => client.queryTo(target, "SELECT repeat('x', 20000)", [], { stall_timeout: 0 }));
+    while (waiting(targets) < 10_000_000) await sleep(5);
+    await untilQuiet(wire);
+    const most = waiting(targets);
+    assert.ok(most < 11_000_000, `${most} bytes wait`);
+    for (const target of targets) target.hurry();
+    await Promise.all(results);
+    for (const { taken } of targets) if (taken < 20000) assert.fail(`${taken} bytes`);
+  });
+
+  it('counts what `end: false` and a stream of query leave in a target until it takes that or is destroyed', async () => {
+    const { client, wire } = await proxied({ max_buffer_bytes: 100_000 });
+    for (const ask of [
+      stream => client.query("SELECT repeat('x', 90000)", [], { stream }),
+      target => client.queryTo(target, "SELECT repeat('x', 90000)", [], { end: false })
+    ]) {
+      for (const let_go of [target => target.hurry(), target => target.destroy()]) {
+        const [first, second] = [new Slow(), new Slow()];
+        const results = [first, second].map(target => ask(target).catch(error => error));
+        const other = client.query('SELECT 7 AS a');
+        while (second.writableLength === 0) await sleep(5);
+        const third = client.query("SELECT repeat('x', 300000)");
+        const before = wire.stats.bytes.toClient;
+        await untilQuiet(wire);
+        let answered = false;
+        third.then(() => { answered = true; });
+        await sleep(20);
+        assert.equal(answered, false, `${before}`);
+        let_go(first);
+        let_go(second);
+        await Promise.all([...results, other, third]);
+      }
+    }
+  });
+
+  it('gives up the targets that take nothing while others wait, but none that has taken everything', async () => {
+    const given_up = [];
+    const target = name => ({ untaken: 5, giveUp: ({ message }) => given_up.push([name, message]) });
+    const [stuck, part, done] = ['stuck', 'part', 'done'].map(target);
+    const socket = { pause() {}, resume() {} };
+    const backlog = new Backlog({ maxBuffered: 10, head: null, scopes: { root: { first: {} } }, socket, waited: true });
+    mock.timers.enable({ apis: ['setInterval', 'setTimeout'] });
+    try {
+      for (const each of [stuck, part, done]) backlog.add(each, 10);
+      backlog.remove(part, 5, false);
+      backlog.remove(done, 10, true);
+      mock.timers.tick(PATIENCE);
+      await turn();
+      assert.deepEqual(given_up, ['stuck', 'part'].map(name =>
+        [name, 'the target took nothing for 5000 ms (other requests waited for it)']));
+      backlog.remove(stuck, 10, true);
+      backlog.remove(part, 5, true);
+    } finally {
+      mock.timers.reset();
+    }
+  });
+
+  it('gives up all of them together, although the first one ends the pause and the clock goes on between two', async () => {
+    const given_up = [];
+    const socket = { pause() {}, resume() {} };
+    const backlog = new Backlog({ maxBuffered: 15, head: null, scopes: { root: { first: {} } }, socket, waited: true });
+    const target = name => ({
+      get untaken() {
+        if (!this.isKnown) mock.timers.tick(1);
+        this.isKnown = true;
+        return 10;
+      },
+      giveUp() {
+        given_up.push(name);
+        backlog.remove(this, 10, true);
+      }
+    });
+    mock.timers.enable({ apis: ['setInterval', 'setTimeout'] });
+    try {
+      for (const name of ['first', 'second']) backlog.add(target(name), 10);
+      for (const time of [PATIENCE - 1, 1, PATIENCE]) {
+        mock.timers.tick(time);
+        await turn();
+      }
+      assert.deepEqual([given_up, backlog.bytes], [['first', 'second'], 0]);
+    } finally {
+      mock.timers.reset();
+    }
+  });
+
+  it('does not give up the target of the only request', () => {
+    const target = { untaken: 5, giveUp: () => assert.fail() };
+    const head = { next: null, receiver: { target } };
+    const backlog = new Backlog({ maxBuffered: 1, head, scopes: { root: { first: null } }, socket: { pause() {} }, waited: true });
+    mock.timers.enable({ apis: ['setInterval', 'setTimeout'] });
+    try {
+      backlog.add(target, 10);
+      for (let i = 0; i < 4; i++) mock.timers.tick(PATIENCE / 2);
+    } finally {
+      mock.timers.reset();
+    }
+  });
+
+  it('does not count what compressing middleware has taken, although that drops callbacks, and adds one listener', async () => {
+    const client = await connected({ max_buffer_bytes: 500_000 });
+    const pieces = [];
+    const target = new Writable({
+      highWaterMark: 1000,
+      write(chunk, encoding, callback) {
+        pieces.push(chunk);
+        setTimeout(callback, 1);
+      }
+    });
+    const { end, on, write } = target;
+    const gzip = zlib.createGzip({ level: 1 });
+    gzip.on('data', chunk => { if (!write.call(target, chunk)) gzip.pause(); });
+    gzip.on('end', () => end.call(target));
+    target.on('drain', () => gzip.resume());
+    target.write = chunk => gzip.write(chunk);
+    target.end = chunk => gzip.end(chunk);
+    target.on = (type, listener) => type === 'drain' ? gzip.on(type, listener) : on.call(target, type, listener);
+    const { bytes } = await client.queryTo(target, 'SELECT md5(i::text) AS a FROM generate_series(1, 200000) AS i', [], { as: 'ndjson' });
+    assert.equal(zlib.gunzipSync(Buffer.concat(pieces)).length, bytes);
+    assert.equal(gzip.listenerCount('drain'), 1);
+  });
+
+  for (const isReady of [true, false]) {
+    it(`is not full for ever behind middleware whose write drops callbacks and gives ${isReady}`, async () => {
+      const client = await connected({ max_buffer_bytes: 1000 });
+      const target = new Writable({ write() {}, final(callback) { callback(); } });
+      target.write('one piece that is never taken');
+      let bytes = 0;
+      target.write = chunk => {
+        bytes += chunk.length;
+        if (!isReady) setImmediate(() => target.emit('drain'));
+        return isReady;
+      };
+      const text = "SELECT repeat('x', 1000) AS a FROM generate_series(1, 5000)";
+      const result = await client.queryTo(target, text, [], { as: 'ndjson', end: false, buffer: 1e9 });
+      assert.equal(result.rowCount, 5000);
+      assert.equal(bytes, result.bytes);
+    });
+  }
+
+  it('does not keep a reader that takes what it gets from its result', async () => {
+    const client = await connected({ max_buffer_bytes: 0 });
+    const target = new Slow();
+    target.fast = true;
+    const { rowCount } = await client.queryTo(target, "SELECT repeat('x', 1000) FROM generate_series(1, 20000)");
+    assert.equal(rowCount, 20000);
+  });
+});

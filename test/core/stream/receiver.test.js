@@ -1,0 +1,337 @@
+'use strict';
+
+const assert = require('node:assert/strict');
+const { once } = require('node:events');
+const http = require('node:http');
+const { PassThrough, Writable } = require('node:stream');
+const { setImmediate: turn } = require('node:timers/promises');
+const { Client } = require('../../..');
+const { KnownTexts } = require('../../../lib/core/pipeline');
+const { StreamReceiver, messages } = require('../../../lib/core/stream/receiver');
+const { connected, proxied, faked, hex, dataRow, ANSWER } = require('../../support');
+
+/** An object with nothing but write, which collects packets. */
+const collector = () => ({ packets: [], write(packet) { this.packets.push(packet); } });
+
+/** A stream that collects what it is given, without copying it. */
+class Collector extends Writable {
+  pieces = [];
+  _write(chunk, encoding, done) {
+    this.pieces.push(chunk);
+    done();
+  }
+  get bytes() { return Buffer.concat(this.pieces); }
+}
+
+/** The types of the messages in a stream of them, a run of one type shown once; checks every length. */
+function types(bytes) {
+  let list = '';
+  let off = 0;
+  while (off < bytes.length) {
+    const type = String.fromCharCode(bytes[off]);
+    if (!list.endsWith(type)) list += type;
+    off += 1 + bytes.readUInt32BE(off + 1);
+  }
+  assert.equal(off, bytes.length);
+  return list;
+}
+
+const PEOPLE = "SELECT * FROM (VALUES (1, 'Ada'), (2, NULL)) people (id, name)";
+
+describe('A Node stream', () => {
+  it('gets the messages of the result as they came, described first, with the command last', async () => {
+    const client = await connected();
+    for (let i = 0; i < 2; i++) {
+      const stream = new Collector();
+      assert.equal(await client.query(PEOPLE, [], Client.STRING, true, stream), stream);
+      assert.deepEqual(stream.bytes, hex(`
+        54 00000032 0002 'id' 00 00000000 0000 00000017 0004 ffffffff 0000
+          'name' 00 00000000 0000 00000019 ffff ffffffff 0000
+        44 00000012 0002 00000001 '1' 00000003 'Ada'
+        44 0000000f 0002 00000001 '2' ffffffff
+        43 0000000d 'SELECT 2' 00`));
+      assert.equal(stream.pieces.length, 1, 'a small result is one piece');
+      assert.equal(stream.writableEnded, false, 'the stream is the caller\'s to end');
+    }
+  });
+
+  it('gets the same bytes as packets would be, in large slices', async () => {
+    const client = await connected();
+    const text = "SELECT i, md5(i::text), repeat('x', i % 200) FROM generate_series(1, 50000) i";
+    for (const format of [Client.STRING, Client.BINARY]) {
+      const packets = (await client.query(text, [], format, true, collector())).packets;
+      const stream = await client.query(text, [], format, true, new Collector());
+      await client.query(text, [], format); // what would overwrite memory that was only lent
+      assert.equal(Buffer.compare(stream.bytes, Buffer.concat(packets)), 0);
+      // The server sends 8 kB at a time, and how many of these one read takes is the system's choice.
+      assert.ok(stream.pieces.length < 50_000 / 10, `${stream.pieces.length} pieces of 50,000 rows`);
+    }
+  });
+
+  it('gets rows of any length', async () => {
+    const client = await connected();
+    const text = "SELECT repeat('x', (1000 * 1.7 ^ i)::int) FROM generate_series(0, 16) i";
+    const stream = await client.query(text, [], Client.STRING, true, new Collector());
+    const { rows } = await client.query(text);
+    assert.equal(types(stream.bytes), 'TDC');
+    const expected = [rows[0].rowParser.buffer, ...rows.map(row => row.rowBuffer),
+      hex("43 0000000e 'SELECT 17' 00")];
+    assert.equal(Buffer.compare(stream.bytes, Buffer.concat(expected)), 0);
+  });
+
+  it('gets bytes that client-parser reads without any earlier state, in text and in binary', async () => {
+    const { rows: parse } = await import('quickgres/client-parser');
+    const client = await connected();
+    const text = 'SELECT id, name, email::int AS number, NULL AS nothing FROM users ORDER BY email::int';
+    const { rows } = await client.query(text); // cached from now on
+    for (const format of [Client.STRING, Client.BINARY]) {
+      const stream = new PassThrough();
+      const query = client.query(text, [], format, true, stream).then(() => stream.end());
+      let count = 0;
+      for await (const row of parse(stream, { decode: true })) {
+        const { id, name, number } = rows[count++].toObject();
+        assert.deepEqual(row, { id, name, number: Number(number), nothing: null });
+      }
+      await query;
+      assert.equal(count, 1000);
+    }
+  });
+
+  it('may be an HTTP response', async () => {
+    const { rows: parse } = await import('quickgres/client-parser');
+    const client = await connected();
+    const server = http.createServer((request, response) => {
+      response.setHeader('content-type', 'application/x-postgresql');
+      client.query('SELECT i, $1::text AS t FROM generate_series(1, 100000) i', ['é'], Client.STRING, true,
+        response)
+        .then(() => response.end(), error => response.destroy(error));
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    let next = 1;
+    for await (const row of parse(fetch(`http://127.0.0.1:${server.address().port}/`))) {
+      if (row.i !== `${next++}` || row.t !== 'é') assert.fail(`row ${next}: ${row}`);
+    }
+    assert.equal(next, 100_001);
+    server.closeAllConnections();
+    await new Promise(resolve => server.close(resolve));
+  });
+
+  it('gets the results of several queries one after another', async () => {
+    const client = await connected();
+    const stream = new Collector();
+    await Promise.all(['SELECT 1', 'BEGIN', 'SELECT 2', 'ROLLBACK', '',
+      'COPY (SELECT 1) TO STDOUT'].map(text =>
+      client.query(text, [], Client.STRING, true, stream)));
+    assert.equal(types(stream.bytes), 'TDC' + 'TDC' + 'IHdcC');
+  });
+
+  it('that asks to wait stops the reading, and memory stays bounded', async () => {
+    const { client, wire } = await proxied();
+    let taken = 0;
+    let go;
+    const stream = new Writable({
+      highWaterMark: 1000,
+      write(chunk, encoding, done) {
+        taken += chunk.length;
+        if (go === undefined) go = done; // the first piece is not taken until the test says so
+        else done();
+      }
+    });
+    const size = 60_000_000;
+    const query = client.query("SELECT repeat('x', 100000) FROM generate_series(1, 600)", [], Client.STRING,
+      true, stream);
+    const other = client.query('SELECT 1');
+    let before;
+    do { // until nothing arrives any more
+      before = wire.stats.bytes.toClient;
+      await new Promise(resolve => setTimeout(resolve, 50));
+    } while (wire.stats.bytes.toClient !== before || go === undefined);
+    // What has passed the proxy fills the sockets' buffers, which are the kernel's.
+    assert.ok(before < size / 2, `${before} bytes arrived`);
+    assert.ok(stream.writableLength < 1_400_000, `${stream.writableLength} bytes wait in the stream`);
+    go();
+    await query;
+    assert.equal((await other).rows[0][0], '1');
+    stream.end();
+    await once(stream, 'finish');
+    assert.ok(taken > size);
+  });
+
+  it('that never takes anything again does not hold up what is behind a result that has come', async () => {
+    const client = await connected();
+    const stuck = new Writable({ highWaterMark: 1, write() {} });
+    const [, other] = await Promise.all([
+      client.query('SELECT 1', [], Client.STRING, true, stuck),
+      client.query('SELECT 2')
+    ]);
+    assert.equal(other.rows[0][0], '2');
+    stuck.destroy();
+  });
+
+  it('that is destroyed meanwhile fails its query, and the connection goes on', async () => {
+    const client = await connected();
+    for (const how of ['destroy', 'error', 'end']) {
+      let pieces = 0;
+      const stream = new Writable({
+        highWaterMark: 1000,
+        write(chunk, encoding, done) {
+          if (++pieces < 3) return done();
+          if (how === 'end') {
+            stream.end();
+            done();
+          } else if (how === 'destroy') stream.destroy();
+          else done(new Error('disk full'));
+        }
+      });
+      stream.on('error', () => {});
+      const [query, other] = await Promise.allSettled([
+        client.query("SELECT repeat('x', 10000) FROM generate_series(1, 1000)", [], Client.STRING, true,
+          stream),
+        client.query('SELECT 1')
+      ]);
+      assert.equal(query.status, 'rejected', how);
+      assert.ok(query.reason instanceof Error && !(query.reason instanceof TypeError),
+        `${how}: ${query.reason}`);
+      assert.equal(other.value.rows[0][0], '1', how);
+    }
+  });
+
+  it('that fails has its error reported by the query, also where nobody listens to it', async () => {
+    const client = await connected();
+    for (const rows of [1, 100000]) {
+      for (const listens of [false, true]) {
+        const full = new Error('disk full');
+        const stream = new Writable({ write(chunk, encoding, done) { done(full); } });
+        if (listens) stream.on('error', () => {});
+        const [query, other] = await Promise.allSettled([
+          client.query("SELECT repeat('x', 100) FROM generate_series(1, $1::int)", [rows], { stream }),
+          client.query('SELECT 1')
+        ]);
+        assert.equal(query.reason, full, `${rows} rows`);
+        assert.equal(other.value.rows[0][0], '1');
+      }
+    }
+    const taking = new Collector();
+    await Promise.all([1, 2, 3].map(() => client.query('SELECT 1', [], { stream: taking })));
+    assert.equal(taking.listenerCount('error'), 1); // until it has closed
+  });
+
+  it('that fails is reported by a batch and by getResults, too', async () => {
+    const client = await connected();
+    const full = new Error('disk full');
+    const failing = () => new Writable({ write(chunk, encoding, done) { done(full); } });
+    await assert.rejects(client.batch([['SELECT 1'], ['SELECT 2', [], { stream: failing() }]]), full);
+    client.startQuery('SELECT generate_series(1, 10)');
+    await assert.rejects(client.getResults(3, failing()), full);
+    assert.equal((await client.getResults(2)).rows.length, 2);
+    await client.sync();
+  });
+
+  it('that is destroyed has its query cancelled, where nothing is behind it', async () => {
+    const { client, wire } = await proxied();
+    const stream = new Writable({ write() {} }).on('error', () => {});
+    const query = client.query("SELECT repeat('x', 10000) FROM generate_series(1, 5000)", [], { stream });
+    while (stream.writableLength === 0) await new Promise(setImmediate);
+    const before = wire.stats.bytes.toClient;
+    stream.destroy();
+    await assert.rejects(query, { name: 'AbortError', message: 'the target was closed before it had taken the result' });
+    assert.equal((await client.query('SELECT 7 AS a')).rows[0].a, '7');
+    assert.ok(wire.stats.bytes.toClient - before < 25e6, `${wire.stats.bytes.toClient - before} bytes`);
+  });
+
+  it('that is none, but has a `pipe`, is rejected', async () => {
+    const client = await connected();
+    const message = 'the target must be a writable stream, not an object';
+    await assert.rejects(client.query('SELECT 1', [], { stream: { pipe: true, write() {} } }), { name: 'TypeError', message });
+  });
+
+  it('that is closed before fails its query, and the connection goes on', async () => {
+    const client = await connected();
+    const ended = new Collector();
+    ended.end();
+    const destroyed = new Collector();
+    destroyed.destroy();
+    for (const stream of [ended, destroyed]) {
+      await assert.rejects(client.query('SELECT 1', [], Client.STRING, true, stream), Error);
+    }
+    assert.equal((await client.query('SELECT 1')).rows[0][0], '1');
+  });
+
+  it('gets no more than whole messages of a query that fails on the way', async () => {
+    const client = await connected();
+    const stream = new Collector();
+    const text = "SELECT repeat('x', 1000), 1 / (500 - i) FROM generate_series(1, 1000) i";
+    await assert.rejects(client.query(text, [], Client.STRING, true, stream), { code: '22012' });
+    await new Promise(setImmediate);
+    assert.match(types(stream.bytes), /^(TD)?$/);
+    assert.equal((await client.query('SELECT 1')).rows[0][0], '1');
+  });
+
+  it('leaves no listeners behind', async () => {
+    const client = await connected();
+    const stream = new Writable({ highWaterMark: 10, write(chunk, encoding, done) { setImmediate(done); } });
+    const listeners = () => stream.eventNames().map(name => [name, stream.listenerCount(name)]);
+    const before = listeners();
+    await client.query('SELECT 1', [], { stream });
+    assert.deepEqual([stream.listenerCount('error'), stream.listenerCount('close')], [1, 1]); // until it has closed
+    for (let i = 0; i < 30; i++) {
+      await client.query("SELECT repeat('x', 10000) FROM generate_series(1, 20)", [], Client.STRING, true,
+        stream);
+    }
+    await new Promise(setImmediate);
+    if (stream.writableNeedDrain) await once(stream, 'drain');
+    assert.deepEqual([stream.listenerCount('error'), stream.listenerCount('close')], [1, 1]);
+    stream.destroy();
+    await once(stream, 'close');
+    assert.deepEqual(listeners(), before);
+  });
+});
+
+describe('StreamReceiver', () => {
+  it('writes the end of a message with what comes behind it, not as a piece of its own', async () => {
+    const pieces = [];
+    const sink = { queued: 0, write: piece => pieces.push(piece.length), wait() {} };
+    const receiver = new StreamReceiver(sink, messages);
+    const pipeline = { common: { knownTexts: new KnownTexts() }, holdBehind() {}, results: make => make() };
+    receiver.start(null, 0, pipeline);
+    const chunk = Buffer.alloc(65536);
+    for (let i = 0; i < 20; i++) { // as two reads of the socket at a time come
+      for (const length of [166, 65400, 166, 65400]) receiver.receiveData(chunk, 0, length, 1, false);
+      receiver.flushLater();
+      await turn();
+    }
+    assert.deepEqual(pieces.filter(length => length < 65400), []);
+    assert.equal(pieces.length, 20);
+  });
+
+  it('pauses nobody for what is left to be written when its query is over', () => {
+    const told = [];
+    const pipeline = {
+      socket: { pause() { told.push('pause'); }, resume() { told.push('resume'); } },
+      common: { knownTexts: new KnownTexts() }, holdBehind() {}, results: make => make(), head: null
+    };
+    const receiver = new StreamReceiver({ queued: Infinity, write: () => false, wait() {} }, messages, { buffer: 0 });
+    receiver.start(null, 0, pipeline);
+    const row = dataRow('a');
+    receiver.receiveData(row, 0, row.length, 1, false);
+    receiver.flush();
+    receiver.release();
+    assert.deepEqual(told, ['pause', 'resume']);
+    receiver.receiveData(row, 0, row.length, 1, false);
+    receiver.flush();
+    assert.deepEqual(told, ['pause', 'resume']);
+    receiver.drop();
+  });
+});
+
+describe('Bytes of a hostile server', () => {
+  it('are passed on only inside of whole messages', async () => {
+    const stream = new Collector();
+    const client = await faked(async conversation => {
+      await conversation.request();
+      conversation.say(ANSWER.described('a'), dataRow('1'), hex("44 00000002 'secret'"));
+    });
+    await assert.rejects(client.query('SELECT a', [], Client.STRING, true, stream), { code: '08P01' });
+    assert.doesNotMatch(stream.bytes.toString('latin1'), /secret/);
+  });
+});

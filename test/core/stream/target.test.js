@@ -1,0 +1,280 @@
+'use strict';
+
+const assert = require('node:assert/strict');
+const { AsyncLocalStorage } = require('node:async_hooks');
+const { once } = require('node:events');
+const http = require('node:http');
+const net = require('node:net');
+const { PassThrough, Writable } = require('node:stream');
+const { setImmediate: turn } = require('node:timers/promises');
+const { setTimeout: sleep } = require('node:timers/promises');
+const { Target } = require('../../../lib/core/stream');
+const { connected } = require('../../support');
+
+/** A Writable that takes what it is given when `go` is called. */
+class Slow extends Writable {
+  _write(chunk, encoding, callback) { this.go = callback; }
+}
+
+describe('A target', () => {
+  it('says why it is gone', async () => {
+    const broken = new Error('broken');
+    for (const [end, name] of [[stream => stream.destroy(), 'AbortError'], [stream => stream.end(), 'AbortError'],
+      [stream => stream.destroy(broken), 'Error']]) {
+      const stream = new PassThrough().resume();
+      const target = new Target(stream);
+      const gone = new Promise(resolve => target.watch(resolve));
+      assert.equal(target.gone, false);
+      end(stream);
+      const error = await gone;
+      assert.equal(error.name, name);
+      assert.equal(target.gone, true);
+      assert.throws(() => target.write(Buffer.from('a')), error);
+      await assert.rejects(target.end(), error);
+    }
+  });
+
+  it('has the error with which it was destroyed before anybody watched', () => {
+    const broken = new Error('broken');
+    assert.equal(new Target(new PassThrough().on('error', () => {}).destroy(broken)).error, broken);
+    assert.equal(new Target(new PassThrough().destroy()).error.name, 'AbortError');
+  });
+
+  it('tells when it has taken everything, ended or not', async () => {
+    for (const end of [false, true]) {
+      const stream = new Slow();
+      const target = new Target(stream);
+      let taken = false;
+      target.watch(() => {});
+      target.write(Buffer.from('a'));
+      const result = (end ? target.end() : target.flushed()).then(() => { taken = true; });
+      await turn();
+      assert.equal(taken, false);
+      assert.equal(target.queued, 1);
+      stream.go();
+      await result;
+      target.release();
+      assert.equal(stream.writableFinished, end);
+      if (!end) assert.deepEqual(['close', 'error', 'finish'].map(event => stream.listenerCount(event)), [1, 1, 1]);
+    }
+    await new Target(new Slow()).flushed();
+  });
+
+  it('rejects when it fails before it has taken everything', async () => {
+    for (const end of [false, true]) {
+      const stream = new Slow();
+      const target = new Target(stream);
+      target.watch(() => {});
+      target.write(Buffer.from('a'));
+      const result = end ? target.end() : target.flushed();
+      stream.destroy();
+      await assert.rejects(result, { name: 'AbortError' });
+    }
+  });
+
+  it('knows when it is gone though its stream does not say so', async () => {
+    const stream = new Slow({ emitClose: false });
+    const target = new Target(stream);
+    const gone = new Promise(resolve => target.watch(resolve));
+    target.write(Buffer.from('a'));
+    const taken = target.flushed();
+    stream.destroy();
+    stream.go();
+    assert.equal((await gone).name, 'AbortError');
+    await assert.rejects(taken, { name: 'AbortError' });
+  });
+
+  it('is gone when a WHATWG stream was closed by somebody else', async () => {
+    const stream = new WritableStream();
+    await stream.close();
+    const target = new Target(stream);
+    const error = await new Promise(resolve => target.watch(resolve));
+    assert.equal(error.name, 'AbortError');
+  });
+
+  it('has an AbortError when the reader of a WHATWG stream cancels, whatever the reason', async () => {
+    for (const reason of [undefined, null, 'enough', {}, Symbol('enough')]) {
+      const { readable, writable } = new TransformStream();
+      const target = new Target(writable);
+      const gone = new Promise(resolve => target.watch(resolve));
+      await readable.cancel(reason);
+      const { name, cause } = await gone;
+      assert.deepEqual([name, cause], ['AbortError', reason ?? undefined]);
+      target.release();
+    }
+  });
+
+  it('calls back once when it can take more, or never will', async () => {
+    for (const work of [stream => stream.emit('drain'), stream => stream.destroy()]) {
+      const stream = new Slow();
+      const target = new Target(stream);
+      const watched = stream.listenerCount('close'); // until it has closed
+      let calls = 0;
+      target.wait(() => calls++);
+      work(stream);
+      stream.emit('drain');
+      await turn();
+      assert.equal(calls, 1);
+      target.release();
+      assert.equal(stream.listenerCount('drain'), 0);
+      assert.equal(stream.listenerCount('close'), stream.destroyed ? 0 : watched);
+    }
+  });
+
+  it('does not give up a stream without a writableLength, such as those of readable-stream 2', async () => {
+    const stream = Object.defineProperty(new Slow(), 'writableLength', { value: undefined });
+    const target = new Target(stream, 5);
+    target.watch(error => assert.fail(error));
+    target.write(Buffer.from('a'));
+    const waiting = new Promise(resolve => target.wait(resolve));
+    await sleep(20);
+    stream.emit('drain');
+    await waiting;
+    target.release();
+  });
+
+  it('gives up a stream that takes nothing for the stall_timeout, and destroys it', async () => {
+    for (const wait of [target => new Promise(resolve => target.wait(resolve)), target => target.flushed(), target => target.end()]) {
+      const stream = new Slow();
+      const target = new Target(stream, 20);
+      const gone = new Promise(resolve => target.watch(resolve));
+      target.write(Buffer.from('a'));
+      const begun = performance.now();
+      const waiting = wait(target).catch(error => error);
+      const error = await gone;
+      assert.deepEqual([error.name, error.message], ['TimeoutError', 'the target took nothing for 20 ms (stall_timeout)']);
+      assert.ok(performance.now() - begun > 15);
+      assert.equal(stream.destroyed, true);
+      assert.ok([undefined, error].includes(await waiting));
+      target.release();
+    }
+  });
+
+  it('waits longer for a stream on a socket with megabytes in the buffer of the system, which show no progress', async () => {
+    for (const [megabytes, times] of [[0.9, 1], [1.5, 2], [3.1, 4], [100, 5]]) {
+      const socket = { bytesWritten: 5e6 };
+      const stream = Object.assign(new Slow(), { socket });
+      const target = new Target(stream, 20);
+      const lost = new Promise(resolve => target.watch(resolve));
+      target.write(Buffer.alloc(20000));
+      socket.bytesWritten += 20000 + megabytes * 2 ** 20;
+      target.wait(() => {});
+      assert.equal((await lost).message, `the target took nothing for ${20 * times} ms (stall_timeout)`);
+      target.release();
+    }
+  });
+
+  it('waits for a stream that takes little at a time, and for any where the stall_timeout is 0', async () => {
+    for (const [timeout, pause] of [[40, 15], [0, 60]]) {
+      const stream = new Slow();
+      const target = new Target(stream, timeout);
+      target.watch(assert.fail);
+      for (let i = 0; i < 6; i++) target.write(Buffer.from('a'));
+      const taken = target.flushed();
+      for (let i = 0; i < 6; i++) {
+        await sleep(pause);
+        stream.go();
+      }
+      await taken;
+      target.release();
+    }
+  });
+
+  describe('that is an HTTP/1.1 response', () => {
+    /** The responses to so many requests that come on one connection, with what closes both. */
+    async function responses(count) {
+      const list = [];
+      const server = http.createServer((request, response) => {
+        list.push(response);
+        if (list.length === count) server.emit('all');
+      }).listen(0, '127.0.0.1');
+      await once(server, 'listening');
+      const socket = net.connect(server.address().port, '127.0.0.1');
+      socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(count));
+      await once(server, 'all');
+      return { list, socket, stop: () => server.close().closeAllConnections() };
+    }
+
+    it('waits for its turn while responses to earlier requests are not over', async () => {
+      const { list: [first, second], stop } = await responses(2);
+      assert.equal(new Target(first).turn(), undefined);
+      const target = new Target(second);
+      target.watch(() => {});
+      let begun = false;
+      const turned = target.turn().then(() => { begun = true; });
+      await sleep(20);
+      assert.equal(begun, false);
+      first.end('first');
+      await turned;
+      assert.equal(target.turn(), undefined);
+      assert.equal(second.listenerCount('socket'), 0);
+      second.end();
+      stop();
+    });
+
+    it('tells of a connection that fails in its turn', async () => {
+      const { list: [first, second], stop } = await responses(2);
+      const target = new Target(second);
+      const gone = new Promise(resolve => target.watch(resolve));
+      const turned = target.turn();
+      // The connection has failed before what waits for the turn continues.
+      second.once('socket', socket => process.nextTick(() => socket.destroy(new Error('reset'))));
+      first.end('first');
+      await turned;
+      assert.equal((await gone).name, 'AbortError');
+      stop();
+    });
+
+    it('does not wait for its turn when the connection is gone, and leaves no listener at it', async () => {
+      const { list, socket, stop } = await responses(20);
+      const waiting = list.slice(1).map(response => {
+        const target = new Target(response);
+        target.watch(() => {});
+        return target.turn();
+      });
+      const connection = list[0].socket;
+      const listeners = connection.listenerCount('close');
+      assert.ok(listeners < 10);
+      socket.destroy();
+      for (const turned of waiting) await assert.rejects(turned, { name: 'AbortError' });
+      await once(connection, 'close');
+      assert.ok(connection.listenerCount('close') < listeners);
+      stop();
+    });
+  });
+
+  it('runs the code of a stream in the AsyncLocalStorage context of its request', async () => {
+    const storage = new AsyncLocalStorage();
+    const client = await storage.run('connecting', () => connected());
+    const text = "SELECT repeat('x', 1000) FROM generate_series(1, 1500)";
+    const seen = new Set();
+    const tell = (name, event) => seen.add(`${name} ${event} in ${storage.getStore()}`);
+    const events = (stream, name, ...names) => names.reduce((last, event) => last.on(event, () => tell(name, event)), stream);
+    const targetOf = (name, take) => events(new Writable({
+      write(chunk, encoding, callback) {
+        tell(name, 'write');
+        take(callback);
+      },
+      final(callback) {
+        tell(name, 'final');
+        callback();
+      },
+      destroy(error, callback) {
+        tell(name, 'destroy');
+        callback(error);
+      }
+    }), name, 'drain', 'error', 'finish', 'close');
+    const ask = user => storage.run(user, () => Promise.all([
+      client.queryTo(targetOf('slow', setImmediate), text),
+      assert.rejects(client.queryTo(targetOf('stalled', () => {}), text, [], { stall_timeout: 5 }), { name: 'TimeoutError' }),
+      client.query(text, [], { stream: targetOf('query', setImmediate) }),
+      once(events(client.copyTo(`COPY (${text}) TO STDOUT`), 'copyTo', 'data', 'end', 'close'), 'close')
+    ]));
+    const expected = user => Object.entries({
+      copyTo: ['close', 'data', 'end'], query: ['drain', 'write'],
+      slow: ['close', 'destroy', 'drain', 'final', 'finish', 'write'], stalled: ['close', 'destroy', 'error', 'write']
+    }).flatMap(([name, events]) => events.map(event => `${name} ${event} in ${user}`));
+    await Promise.all(['a', 'b'].map(ask));
+    assert.deepEqual([...seen].sort(), ['a', 'b'].flatMap(expected).sort());
+  });
+});
