@@ -1,89 +1,61 @@
 'use strict';
 
-// Counts lines of code, without comments and blank lines: of this library by folder, beside the limits of its design,
-// and of its peers where they are installed here. Of other folders with `node sizes.js FOLDER …`.
-// The exit code is 1 when a limit is passed.
+// Measures the library: the minified bundle of each entry point, in bytes, beside its limit and the peers installed here, and
+// lines of code by folder, without comments and blank lines. The exit code is 1 if a limit is exceeded.
 
 const fs = require('node:fs');
 const path = require('node:path');
-const { codeLines, reachable, readHouse, unitOf } = require('../test/support/house');
+const { gzipSync } = require('node:zlib');
+const { build } = require('esbuild');
+const { CAPABILITIES, codeLines, readHouse, unitOf } = require('../test/support/house');
 
-/** A change that makes the code smaller lowers these. */
-const LIMITS = { core: 6822, all: 10762, pool: 566, pg: 852, file: 350 };
+const root = path.join(__dirname, '..');
 
-const PEERS = {
-  'pg, pg-protocol': ['pg/lib', 'pg-protocol/dist'],
-  'these with pg-pool, pg-cursor, pg-copy-streams':
-    ['pg/lib', 'pg-protocol/dist', 'pg-pool', 'pg-cursor', 'pg-copy-streams'],
-  'these with pg-query-stream, pg-types and its parsers, pg-connection-string, pgpass': [
-    'pg/lib', 'pg-protocol/dist', 'pg-pool', 'pg-cursor', 'pg-copy-streams', 'pg-query-stream', 'pg-types', 'postgres-array',
-    'postgres-bytea', 'postgres-date', 'postgres-interval', 'pg-int8', 'pg-connection-string', 'pgpass'
-  ],
-  postgres: ['postgres/src']
-};
+/** Bytes of minified bundles. A change that makes the code smaller lowers these. */
+const LIMITS = { core: 180_400, pool: 196_000 };
 
-/** The files of a folder that its users run: no tests, and not the same once more as modules. */
-function filesIn(folder) {
-  return fs.readdirSync(folder, { withFileTypes: true }).flatMap(entry => {
-    const name = path.join(folder, entry.name);
-    if (entry.isDirectory()) return /^(?:tests?|esm|demo|node_modules)$/.test(entry.name) ? [] : filesIn(name);
-    return /\.c?js$/.test(name) && !/\.test\./.test(name) ? [name] : [];
+/** @returns {Promise<{bytes: number, gzipped: number}>} the size of what an entry point loads */
+async function bundled(entry, resolveDir = root) {
+  const { outputFiles: [{ contents }] } = await build({
+    stdin: { contents: `module.exports = require('${entry}')`, resolveDir }, bundle: true, minify: true, write: false, platform: 'node',
+    external: ['pg-native', 'cloudflare:sockets'], logLevel: 'error'
   });
+  return { bytes: contents.length, gzipped: gzipSync(contents, { level: 9 }).length };
 }
 
-const sum = numbers => numbers.reduce((total, each) => total + each, 0);
-const count = files => sum(files.map(file => codeLines(fs.readFileSync(file, 'utf8'))));
+/** @returns {Promise<string[]>} which limits are exceeded */
+async function exceeded() {
+  const sizes = { core: await bundled('./index.js'), pool: await bundled('./lib/pool') };
+  return Object.keys(LIMITS).filter(name => sizes[name].bytes > LIMITS[name])
+    .map(name => `the bundle of the ${name} has ${sizes[name].bytes} bytes, ${LIMITS[name]} are the limit`);
+}
 
-/**
- * The sizes of the library.
- * @param {Map<string, string>} files as `readHouse` gives them
- * @returns {{units: Array<{unit: string, core: number, all: number}>, core: number, all: number, pool: number,
- *   longest: number, over: string[]}} lines of code by folder: what `require('quickgres')` can load, and all; what is over
- *   a limit
- */
-function measure(files) {
-  const core = new Set(reachable(files, 'index.js'));
-  const units = new Map();
-  let longest = { lines: 0 };
+/** @returns {Map<string, number>} lines of code by folder */
+function linesByFolder(files) {
+  const lines = new Map();
   for (const [file, text] of files) {
-    if (file.startsWith('test/')) continue;
-    const unit = units.get(unitOf(file)) ?? { unit: unitOf(file), core: 0, all: 0 };
-    units.set(unit.unit, unit);
-    unit.all += codeLines(text);
-    if (core.has(file)) unit.core += codeLines(text);
-    const lines = text.replace(/\n$/, '').split('\n').length;
-    if (lines > longest.lines) longest = { file, lines };
+    if (!file.startsWith('test/')) lines.set(unitOf(file), (lines.get(unitOf(file)) ?? 0) + codeLines(text));
   }
-  const list = [...units.values()];
-  const result = {
-    units: list, core: sum(list.map(each => each.core)), all: sum(list.map(each => each.all)),
-    pool: units.get('lib/pool')?.all ?? 0, longest
-  };
-  result.over = [
-    ...result.core > LIMITS.core ? [`the core has ${result.core} lines of code, ${LIMITS.core} are the limit`] : [],
-    ...result.all > LIMITS.all ? [`the library has ${result.all} lines of code, ${LIMITS.all} are the limit`] : [],
-    ...result.pool > LIMITS.pool ? [`the pool has ${result.pool} lines of code, ${LIMITS.pool} are the limit`] : [],
-    ...units.get('lib/pg')?.all > LIMITS.pg ? [`lib/pg has ${units.get('lib/pg').all} lines of code, ${LIMITS.pg} are the limit`] : [],
-    ...longest.lines > LIMITS.file ? [`${longest.file} has ${longest.lines} lines, ${LIMITS.file} are the limit`] : []
-  ];
-  return result;
+  return lines;
 }
 
-module.exports = { LIMITS, measure };
+module.exports = { LIMITS, exceeded };
 
-if (require.main === module) {
-  const print = (what, ...lines) =>
-    console.log(`${lines.map(each => each.toLocaleString('en').padStart(7)).join('')}  ${what}`);
-  const { units, core, all, longest, over } = measure(readHouse(path.join(__dirname, '..')));
-  console.log('   core    all');
-  for (const each of units) print(each.unit, each.core, each.all);
-  print(`quickgres (limits ${LIMITS.core.toLocaleString('en')}, ${LIMITS.all.toLocaleString('en')}; lib/pool ${LIMITS.pool}, lib/pg ${LIMITS.pg})`, core, all);
-  print(`lines with comments in the longest file, ${longest.file} (limit ${LIMITS.file})`, '', longest.lines);
-  for (const [name, folders] of Object.entries(PEERS)) {
-    const there = folders.map(folder => path.join(__dirname, 'node_modules', folder)).filter(fs.existsSync);
-    if (there.length === folders.length) print(name, '', count(there.flatMap(filesIn)));
+async function main() {
+  const print = (what, ...numbers) => console.log(numbers.map(each => each.toLocaleString('en').padStart(9)).join('') + `  ${what}`);
+  console.log(' minified  gzipped');
+  const peers = ['pg', 'postgres'].filter(name => fs.existsSync(path.join(__dirname, 'node_modules', name)));
+  for (const entry of ['./index.js', ...CAPABILITIES.map(unit => `./${unit}`), './client-parser/index.js', ...peers]) {
+    const { bytes, gzipped } = await bundled(entry, entry.startsWith('.') ? root : __dirname);
+    print(entry, bytes, gzipped);
   }
-  for (const name of process.argv.slice(2)) print(name, '', count(fs.statSync(name).isFile() ? [name] : filesIn(name)));
+  console.log('    lines');
+  const lines = linesByFolder(readHouse(root));
+  for (const [unit, count] of lines) print(unit, count);
+  print('all', [...lines.values()].reduce((sum, count) => sum + count, 0));
+  const over = await exceeded();
   for (const each of over) console.error(each);
   process.exitCode = over.length > 0 ? 1 : 0;
 }
+
+if (require.main === module) main();

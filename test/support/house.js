@@ -1,6 +1,6 @@
 'use strict';
 
-// The rules of the house, as functions of its files: who may import whom, how long a file may be, that each has a test.
+// The rules of the house, as functions of its files: who may import whom, and who may write what.
 
 const fs = require('node:fs');
 const { builtinModules } = require('node:module');
@@ -23,8 +23,6 @@ const LAYERS = [
 const CAPABILITIES = [
   'lib/cache', 'lib/http', 'lib/live', 'lib/replication', 'lib/websocket', 'lib/pool', 'lib/pg', 'lib/sql', 'lib/workers'
 ];
-
-const MAX_LINES = 350;
 
 /** Underscore fields of Node.js, and of cursors of pg, that tell what nothing public tells. */
 const NODES_OWN = ['_handle', '_httpMessage', '_resolveFilename', '_result', '_types'];
@@ -180,19 +178,6 @@ const RULES = {
     const found = withoutComments(files.get(file)).matchAll(
       /\b(?:pipeline|scopes?|root|statements|writer)\.((?:\w+\.)*\w+) *(?:(?:[-+]|\?\?|\|\||&&)?=(?![=>])|\+\+|--)|Object\.assign\([\w.#]*\b(?:pipeline|scopes?|root|statements)\b/gi);
     return Array.from(found, ([text]) => `${file} writes ${text}`);
-  }),
-
-  [`no file is longer than ${MAX_LINES} lines`]: files => sources(files)
-    .map(file => ({ file, lines: files.get(file).replace(/\n$/, '').split('\n').length }))
-    .filter(({ lines }) => lines > MAX_LINES).map(({ file, lines }) => `${file} has ${lines}`),
-
-  'every file of lib has a test file': files => sources(files).filter(file => {
-    if (!file.startsWith('lib/')) return false;
-    // A door that only passes on what its folder has needs none; a folder in a folder has one for all its files.
-    const declares = /^(?:async )?(?:function|class)\b/m.test(withoutComments(files.get(file)));
-    if (file.endsWith('/index.js') && !declares) return false;
-    const [, name] = /^lib\/((?:core\/)?(?:[^/]+\/)?[^/.]+)/.exec(file);
-    return !files.has(`test/${name}.test.js`);
   })
 };
 
