@@ -15,16 +15,19 @@ const MOCHA = path.join(ROOT, 'node_modules/mocha/bin');
 const filesIn = folder => fs.readdirSync(path.join(ROOT, 'test', folder)).filter(name => name.endsWith('.test.js'))
   .map(name => path.posix.join('test', folder, name));
 
-const SUITE = ['.', ...fs.readdirSync(path.join(ROOT, 'test'), { withFileTypes: true })
-  .filter(entry => entry.isDirectory()).map(({ name }) => name)].flatMap(filesIn);
+/** The folders in a folder of test/. */
+const foldersIn = folder => fs.readdirSync(path.join(ROOT, 'test', folder), { withFileTypes: true })
+  .filter(entry => entry.isDirectory()).map(({ name }) => path.posix.join(folder, name));
+
+const SUITE = [...foldersIn('.'), ...foldersIn('core')].flatMap(filesIn);
 
 const node = version => path.join(MODULES, `node-${version}/bin/node`);
 
 /** For continuous integration, what rests on the runtime, and what rests on the server. */
 const SELECTIONS = {
-  runtime: [...['http', 'pipeline', 'protocol', 'requests', 'rows', 'stream'].flatMap(filesIn), 'test/whole/quickgres.test.js'],
-  server: [...['connection', 'pipeline', 'replication', 'requests'].flatMap(filesIn),
-    ...['client', 'cursor', 'listen', 'stream/copy-from', 'stream/copy-to', 'transaction'].map(name => `test/${name}.test.js`)]
+  runtime: [...['http', 'core/pipeline', 'core/protocol', 'core/requests', 'core/rows', 'core/stream'].flatMap(filesIn), 'test/whole/quickgres.test.js'],
+  server: [...['core/connection', 'core/pipeline', 'replication', 'core/requests'].flatMap(filesIn),
+    ...['client', 'cursor', 'listen', 'stream/copy-from', 'stream/copy-to', 'transaction'].map(name => `test/core/${name}.test.js`)]
 };
 
 /** The suite on a version of Node.js. */

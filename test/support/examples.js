@@ -6,8 +6,9 @@ const path = require('node:path');
 const root = path.join(__dirname, '../..');
 
 /** What users read: the README, and those of the folders. */
-const DOCUMENTS = ['README.md', 'lib/DEPLOYING.md', 'client-parser/README.md', 'test/recipes/README.md', ...fs.readdirSync(path.join(root, 'lib'))
-  .flatMap(name => ['README', 'COPY', 'WITH'].map(page => `lib/${name}/${page}.md`))].filter(name => fs.existsSync(path.join(root, name)));
+const DOCUMENTS = ['README.md', 'lib/DEPLOYING.md', 'client-parser/README.md', 'test/recipes/README.md',
+  ...fs.readdirSync(path.join(root, 'lib'), { recursive: true }).map(name => `lib/${name.replaceAll(path.sep, '/')}`)
+    .filter(name => name.endsWith('.md') && name.includes('/', 4))];
 
 /**
  * The examples of a document in a language, each with the line it begins at.
