@@ -153,17 +153,18 @@ class Session extends EventEmitter {
       if (depth > 0 && options.retries) throw new TypeError('retries is for the transaction: its savepoints fail with it');
       const since = performance.now();
       let called; // resolves when the called function is over
+      let block; // the scope of the last attempt
       const call = tx => (called = new Promise(resolve => { resolve(work(tx)); }));
       const mayRepeat = async () => {
         if (called !== undefined && options.retry) await ended(called, { ...options, waited: performance.now() - since });
         return called === undefined || options.retry;
       };
-      const begin = (scope, client, limits) => require('./transaction').transaction(scope, depth, inner => new Session(inner, depth), call, limits);
+      const begin = (scope, client, limits) => require('./transaction').transaction(scope, depth, inner => new Session(block = inner, depth), call, limits);
       const once = limits => {
         called = undefined;
         return this.#lease.run('owned', limits, begin, mayRepeat);
       };
-      return options.retries ? require('./transaction').repeat(once, options) : once(options);
+      return options.retries ? require('./transaction').repeat(once, () => block?.failure, options) : once(options);
     });
   }
 

@@ -1,7 +1,7 @@
 'use strict';
 
 const { ConnectionError, UsageError } = require('./protocol');
-const { Scope, giveUpAll, expectAnswer, outcome, promised, runInside, throwIfAborted, tooLong, watchLimits } = require('./pipeline');
+const { Scope, giveUpAll, again, expectAnswer, outcome, promised, runInside, throwIfAborted, tooLong, watchLimits } = require('./pipeline');
 const { NO_OPTIONS } = require('./options');
 const { BeginRequest, EndRequest } = require('./requests');
 
@@ -75,8 +75,9 @@ class Transaction {
     this.#reject(error);
   }
 
-  /** An error that the function throws at once is more specific, so it comes first. */
+  /** An error that the function throws at once is more specific, so it comes first; only COMMIT's own one tells whether it was sent. */
   #lose(error) {
+    if (this.#phase === Phase.COMMITTING && this.#depth === 0) return;
     if (this.#phase === Phase.WORKING) setImmediate(() => this.#interrupt(lostInside(error)));
     else this.#interrupt(error);
   }
@@ -112,12 +113,17 @@ class Transaction {
     if (this.#interruption !== undefined) throw this.#interruption; // in the tick in which the function has returned
     if (this.#isEmpty && this.#scope.settings !== undefined) return; // wrong settings would make the server skip COMMIT
     this.#phase = Phase.COMMITTING;
+    const { transaction } = this.#scope;
     const committed = this.#control(this.#texts.commit);
-    if (this.#depth === 0) pipeline.end(this.#scope); // whatever COMMIT answers, the block is over
+    if (this.#depth === 0) {
+      committed.catch(error => { transaction.failure = error; });
+      pipeline.end(transaction); // whatever COMMIT answers, the block is over
+    }
     const [{ cmd }] = await this.#until(committed);
+    if (transaction.left !== undefined) throw again(transaction.left);
     if (cmd !== 'ROLLBACK') return;
     throw new UsageError('the transaction was rolled back, because a query in it had failed; ' +
-      'the function given to transaction() did not throw', '25P02', this.#scope.failure);
+      'the function given to transaction() did not throw', '25P02', transaction.failure);
   }
 
   /** Whether not even BEGIN was sent. */
@@ -169,14 +175,16 @@ const TRANSIENT = new Set(['40001', '40P01']);
 /**
  * Repeats a transaction that others have made fail, after pauses that grow and differ.
  * @param {function(object): Promise} once makes a transaction, within the limits that are left
+ * @param {function(): Error|undefined} failure why its block has failed: other errors of the function, whatever their code, are no reason
  */
-async function repeat(once, options) {
+async function repeat(once, failure, options) {
   const since = performance.now();
   for (let attempt = 0; ; attempt++) {
     try {
       return await once({ ...options, waited: performance.now() - since });
     } catch (error) {
-      if (attempt >= options.retries || !(TRANSIENT.has(error?.code) || TRANSIENT.has(error?.cause?.code))) throw error;
+      const reason = failure();
+      if (attempt >= options.retries || !TRANSIENT.has(reason?.code) || (error !== reason && error?.cause !== reason)) throw error;
     }
     await new Promise((resolve, reject) => {
       const pause = Math.min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** attempt) * (0.5 + Math.random() / 2);

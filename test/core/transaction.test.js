@@ -10,7 +10,7 @@ const { setImmediate: turn } = require('node:timers/promises');
 const { skipBefore } = require('pg-test-fixtures');
 const { UsageError, PostgresError } = require('../..');
 const { Pool } = require('../../lib/pool');
-const { sharedServer, connected, proxied } = require('../support');
+const { ANSWER, commandComplete, connected, faked, message, proxied, sharedServer } = require('../support');
 const { endAfterTest } = require('../support/hooks');
 
 /** A client with an empty table. */
@@ -531,6 +531,73 @@ describe('A block that its function ends by hand', () => {
     assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, '1');
   });
 
+  for (const [what, end] of [
+    ['query', (tx, text) => tx.query(text)],
+    ['simpleQuery', (tx, text) => tx.simpleQuery(`SELECT 1; ${text}`)],
+    ['batch', (tx, text) => tx.batch(['SELECT 1', text])]
+  ]) {
+    it(`by ${what} of AND CHAIN, which begins another: the transaction rejects, and what comes behind is rolled back`, async () => {
+      const client = await prepared();
+      const pool = new Pool((await sharedServer()).config, { size: 1 });
+      endAfterTest(pool);
+      for (const session of [client, pool]) {
+        for (const text of ['ROLLBACK AND CHAIN', 'ABORT /* now */ AND -- then\n CHAIN', 'COMMIT AND CHAIN', 'END AND CHAIN']) {
+          await assert.rejects(session.transaction(async tx => {
+            await tx.simpleQuery('CREATE TEMP TABLE IF NOT EXISTS t (i int)');
+            await tx.query('SAVEPOINT a');
+            await tx.query('ROLLBACK /* keeps the block */ TO a');
+            await insert(tx, 1);
+            const chained = end(tx, text);
+            const behind = assert.rejects(insert(tx, 2), session === client ? { code: '25P01' } : Error); // without the table
+            await assert.rejects(chained, { name: 'UsageError', code: '25P01' });
+            await behind;
+            await assert.rejects(insert(tx, 3), { code: '25P01' });
+          }), { name: 'UsageError', code: '25P01' });
+          const { rows: [{ none }] } = await session.query("SELECT (to_regclass('pg_temp.t') IS NULL)::text AS none");
+          assert.equal(none, String(session === pool && /^[RA]/.test(text)));
+          if (session === client) assert.equal(client.transactionStatus, 'I');
+        }
+      }
+      assert.deepEqual(await ints(client), [1, 1]);
+    });
+  }
+
+  it('by PREPARE TRANSACTION, whatever block comes behind it in the same request', async () => {
+    let asked = '';
+    const client = await faked(async conversation => {
+      const say = (types, ...answer) => {
+        asked += types;
+        conversation.say(...answer);
+      };
+      const inBlock = message('Z', 'T');
+      say(await conversation.request(), ANSWER.described(), commandComplete('BEGIN'));
+      say(await conversation.request(), commandComplete('PREPARE TRANSACTION'), commandComplete('BEGIN'), inBlock);
+      say(await conversation.request(), commandComplete('ROLLBACK'), ANSWER.ready);
+    });
+    await assert.rejects(client.transaction(tx => tx.simpleQuery("PREPARE TRANSACTION 'a'; BEGIN")), { code: '25P01' });
+    while (client.transactionStatus !== 'I') await turn();
+    assert.equal(asked, 'PDBEHQQ');
+  });
+
+  it('by a query that its function does not wait for: the transaction rejects, and the next one is whole', async () => {
+    const client = await prepared();
+    for (const text of ['ROLLBACK', 'ROLLBACK AND CHAIN']) {
+      for (const mine of [undefined, new Error('mine')]) {
+        const first = client.transaction(tx => {
+          insert(tx, 1).catch(() => {});
+          tx.query(text).catch(() => {});
+          tx.transaction(nested => insert(nested, 2)).catch(() => {});
+          if (mine !== undefined) throw mine;
+        });
+        const next = client.transaction(tx => insert(tx, 3));
+        await assert.rejects(first, mine ?? { name: 'UsageError', code: '25P01' });
+        await next;
+        assert.equal(client.transactionStatus, 'I');
+      }
+    }
+    assert.deepEqual(await ints(client), [3, 3, 3, 3]);
+  });
+
   it('inside a savepoint: what is asked later of either rejects with the reason', async () => {
     const client = await prepared();
     const late = [];
@@ -609,6 +676,38 @@ describe('The retries of a transaction', () => {
       }, { retries: 5 });
       assert.deepEqual([result, calls], [3, 3]);
     }
+  });
+
+  it('do not come for an error that the server has not reported on this transaction', async () => {
+    const client = await connected();
+    const other = await connected();
+    const mine = Object.assign(new Error('mine'), { code: '40001' });
+    for (const [fail, check] of [
+      [() => { throw mine; }, error => error === mine],
+      [() => { throw new Error('wrapped', { cause: mine }); }, { message: 'wrapped' }],
+      [() => failing('40001', [])(other), { name: 'PostgresError', code: '40001' }],
+      [tx => tx.transaction(failing('40001', [])).catch(() => failing('40P01', [])(other)), { name: 'PostgresError', code: '40P01' }]
+    ]) {
+      let calls = 0;
+      await assert.rejects(client.transaction(async tx => {
+        calls++;
+        await tx.query('SELECT 1');
+        await fail(tx);
+      }, { retries: 3 }), check);
+      assert.equal(calls, 1);
+    }
+  });
+
+  it('come for what the server reports on COMMIT, and in a savepoint', async () => {
+    const client = await prepared();
+    await client.simpleQuery(`CREATE FUNCTION pg_temp.conflict() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE SQLSTATE '40001'; END $$;
+      CREATE CONSTRAINT TRIGGER conflict AFTER INSERT ON t DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (NEW.i < 2) EXECUTE FUNCTION pg_temp.conflict()`);
+    for (const run of [insert, (tx, i) => tx.transaction(nested => i > 1 ? insert(nested, i) : failing('40001', [])(nested))]) {
+      let calls = 0;
+      await client.transaction(tx => run(tx, calls++), { retries: 2 });
+      assert.equal(calls, 3);
+    }
+    assert.deepEqual(await ints(client), [2, 2]);
   });
 
   it('have one time limit and one signal together, also in the pauses', async () => {

@@ -58,7 +58,8 @@ RollbackRequest.prototype.internal = RollbackRequest.prototype.controlsBlock = t
 function rollBack(pipeline) {
   const request = new RollbackRequest();
   request.open(pipeline.scopes.root).catch(error => pipeline.events.lost(error));
-  pipeline.send(request);
+  if (pipeline.held) pipeline.scopes.root.unshift(request);
+  else pipeline.send(request);
 }
 
 module.exports = { CloseRequest, closeStatements, rollBack };

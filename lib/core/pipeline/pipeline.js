@@ -9,10 +9,11 @@ const { cancelHead } = require('./cancel');
 const { lose, again, mayResend } = require('./errors');
 const { closeStatements, rollBack } = require('./close');
 const { Scope, Scopes } = require('./scope');
+const { rollbacksTo } = require('./sql');
 const { Statements } = require('./statements');
 const { channel, trace } = require('./tracing');
 
-const { ErrorResponse, NoticeResponse, NotificationResponse, ParameterStatus, ReadyForQuery } = backend;
+const { CommandComplete, ErrorResponse, NoticeResponse, NotificationResponse, ParameterStatus, ReadyForQuery } = backend;
 
 /** With so many bytes, messages leave at once instead of at the end of the tick. */
 const FLUSH_BYTES = 65536;
@@ -272,7 +273,10 @@ class Pipeline {
     else if (type === NoticeResponse) events.notice(decodeFields(buf, start, end), buf, start, end);
     else if (type === NotificationResponse) events.notification(decodeNotification(buf, start, end), buf, start, end);
     else if (type === ParameterStatus) events.parameter(buf, start, end);
-    else if (this.head !== null) this.head.message(this, type, buf, start, end, count);
+    else if (this.head !== null) {
+      if (type === CommandComplete && this.head.scope.block) this.#command(this.head, buf, start, end);
+      this.head.message(this, type, buf, start, end, count);
+    }
     else if (type === ErrorResponse) events.lost(new PostgresError(decodeFields(buf, start, end)));
     else throw protocolError(`${nameOf(type)} without a request`);
   }
@@ -282,15 +286,30 @@ class Pipeline {
     if (request === null) throw protocolError('ReadyForQuery without a request');
     if (status === undefined || end - start !== 6) throw protocolError('ReadyForQuery of a wrong kind');
     request.state = request.state === State.Done ? State.Over : nextState(request.state, ReadyForQuery, start, end);
-    if (status === 'E' && this.status !== 'E') request.scope.failure = request.error;
+    if (status === 'E' && this.status !== 'E') request.scope.transaction.failure = request.error;
     if (status !== 'I' && (request.endsBlock || (this.status === 'I' && !request.scope.block && !request.begins))) rollBack(this);
     this.status = status;
-    if (request.scope.block && status === 'I' && !request.controlsBlock) {
-      request.error ??= new UsageError('this ended the transaction block: in transaction(), return from the function ' +
-        'to commit, throw to roll back', '25P01');
-      this.scopes.leaveBlock(request.scope, request.error);
-    }
+    if (request.scope.block && !request.controlsBlock) this.#checkBlock(request);
     this.finishHead(request.error !== undefined && status === 'I' && mayResend(request, this.scopes.active));
+  }
+
+  /** Whether the block of its transaction is still open behind a request: after COMMIT AND CHAIN the status is that of another one. */
+  #checkBlock(request) {
+    const { scope, ended } = request;
+    const { transaction, transaction: { left } } = scope;
+    if (this.status !== 'I' && left === undefined && (ended === 0 || ended <= rollbacksTo(request.text))) return;
+    request.error ??= new UsageError('this ended the transaction block: in transaction(), return from the function ' +
+      'to commit, throw to roll back', '25P01');
+    const isOpen = this.status !== 'I' && !transaction.ended; // else the transaction has ended the other one, too
+    this.scopes.leaveBlock(scope, request.error);
+    if (isOpen) rollBack(this);
+  }
+
+  /** Notes a command tag that shows the end of a block; that of ROLLBACK TO SAVEPOINT is the same as that of ROLLBACK. */
+  #command(request, buf, start, end) {
+    const tag = buf.latin1Slice(start + 5, end - 1);
+    if (tag === 'COMMIT' || tag === 'PREPARE TRANSACTION') request.ended = Infinity;
+    else if (tag === 'ROLLBACK') request.ended++;
   }
 
   /** The head's answer is complete: settles or repeats it, and continues. */

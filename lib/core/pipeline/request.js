@@ -123,6 +123,7 @@ Object.assign(Request.prototype, { // rare fields are not set in each request, o
   barrier: false, // nothing is sent behind it until it is over, so that it can be cancelled
   caller: undefined, // see callerOf
   controlsBlock: false, // it begins or ends the block of its scope
+  ended: 0, // how many of its commands may have ended the block of its transaction, without being asked to
   endsBlock: false, // it is to end a transaction
   owesSync: false, // its messages were sent without a Sync, which has to follow
   internal: false, // not the caller's, so not counted as pending

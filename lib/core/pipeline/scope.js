@@ -43,13 +43,18 @@ class Scope {
     this.ended = false;
     /** Whether it is left as soon as everything in it was sent. */
     this.ending = false;
-    /** @type {Error|undefined} why the block has failed */
+    /** @type {Error|undefined} why the block of the transaction has failed */
     this.failure = undefined;
+    /** @type {UsageError|undefined} of a query that has ended the block of the transaction: what was sent behind it is in another one, or in none */
+    this.left = undefined;
     /** The first and the last waiting request or scope. */
     this.first = null;
     this.last = null;
     this.next = null;
   }
+
+  /** That of the transaction, of whose savepoints this may be one. */
+  get transaction() { return this.parent?.block ? this.parent.transaction : this; }
 
   /** See Pipeline. */
   get common() { return this.pipeline.common; }
@@ -179,9 +184,9 @@ class Scopes {
   }
 
   /** A query has ended the block of a transaction: the transaction and its savepoints are over. */
-  leaveBlock(scope, error) {
-    if (scope.parent.block) this.leaveBlock(scope.parent, error);
-    this.leave(scope, error);
+  leaveBlock({ transaction }, error) {
+    transaction.left ??= error;
+    while (this.active.transaction === transaction) this.leave(this.active, error);
   }
 
   /** Ends a scope, and rejects what waits in it. @param {function(): Error} next makes an error for each */

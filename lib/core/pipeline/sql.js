@@ -90,4 +90,17 @@ function copyDirection(text) {
   return direction;
 }
 
-module.exports = { D, LOWER_CASE, Z, copyDirection, firstWord };
+/** @returns {number} how often a text says ROLLBACK TO, whose command tag is that of ROLLBACK */
+function rollbacksTo(text) {
+  let count = 0;
+  let isRollback = false;
+  for (const token of tokens(text)) {
+    if (BETWEEN.test(token) && token !== ';') continue;
+    const word = token.toLowerCase();
+    if (isRollback && word === 'to') count++;
+    isRollback = word === 'rollback' || (isRollback && (word === 'work' || word === 'transaction'));
+  }
+  return count;
+}
+
+module.exports = { D, LOWER_CASE, Z, copyDirection, firstWord, rollbacksTo };

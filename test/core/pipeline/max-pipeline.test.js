@@ -2,6 +2,7 @@
 
 const assert = require('node:assert/strict');
 const { pipeline } = require('node:stream/promises');
+const { setImmediate: turn } = require('node:timers/promises');
 const { Client } = require('../../..');
 const { Pool } = require('../../../lib/pool');
 const { endAfterTest, afterTest } = require('../../support/hooks');
@@ -114,6 +115,37 @@ describe('max_pipeline', () => {
       await pool.query('SELECT 1');
     });
     assert.equal(flights, 3);
+  });
+
+  it('of any number tells of a transaction whose COMMIT was sent and not answered that it may be stored', async () => {
+    const watcher = await connected();
+    await watcher.query('CREATE TABLE IF NOT EXISTS stored_by_commit (i int)');
+    const proxy = await startProxy({ target: await sharedServer() });
+    afterTest(() => proxy.stop());
+    const { user, database } = await sharedServer();
+    const waits = async i => {
+      while ((await watcher.query('SELECT 1 FROM stored_by_commit WHERE i = $1', [i])).rowCount === 0) await turn();
+    };
+    let i = 0;
+    try {
+      for (const max_pipeline of [0, 1, 2]) {
+        const config = { host: proxy.host, port: proxy.port, user, database, max_pipeline };
+        for (const session of [endAfterTest(new Client(config)).on('error', () => {}), endAfterTest(new Pool(config, { size: 1 }))]) {
+          for (const by of [session, session.with({ 'app.tenant': 1 })]) {
+            const id = i++;
+            if (session instanceof Client) await session.connect();
+            const done = by.transaction(async tx => {
+              await tx.query('INSERT INTO stored_by_commit VALUES ($1)', [id]);
+              proxy.connections.at(-1).stall('toClient');
+              waits(id).then(() => proxy.connections.at(-1).reset());
+            });
+            await assert.rejects(done, { name: 'ConnectionError', sent: true }, `max_pipeline ${max_pipeline}`);
+          }
+        }
+      }
+    } finally {
+      await watcher.query('DROP TABLE stored_by_commit');
+    }
   });
 
   it('of 1 spreads what waits over the connections of a pool', async () => {

@@ -3,7 +3,7 @@
 const assert = require('node:assert/strict');
 const { PassThrough } = require('node:stream');
 const { text: readAll } = require('node:stream/consumers');
-const { copyDirection, firstWord } = require('../../../lib/core/pipeline/sql');
+const { copyDirection, firstWord, rollbacksTo } = require('../../../lib/core/pipeline/sql');
 const { connected } = require('../../support');
 
 describe('firstWord', () => {
@@ -13,6 +13,16 @@ describe('firstWord', () => {
       ['', ''], ['--', ''], ['/*', ''], ['/* select', ''], ['-- select', ''], ['"select" 1', ''], ['$1', ''], ['select', 'select'],
       ['begin;', 'begin'], ['a1', 'a'], ['- select', ''], ['/select', '']
     ]) assert.equal(firstWord(text), word, text);
+  });
+});
+
+describe('rollbacksTo', () => {
+  it('counts what has the tag of ROLLBACK and keeps the block, in any spelling', () => {
+    for (const [text, count] of [
+      ['ROLLBACK TO a', 1], ['rollback work to savepoint a', 1], ['Rollback/**/Transaction -- x\n TO "a"; ROLLBACK TO b', 2], ['', 0],
+      ['ROLLBACK', 0], ['ROLLBACK; SET a TO b', 0], ['ROLLBACK AND CHAIN -- to a', 0], ["SELECT 'rollback to a', \"rollback to\", $$rollback to$$", 0],
+      ['ROLLBACK WORK AND CHAIN', 0], ['work to', 0], ['x rollback to', 1]
+    ]) assert.equal(rollbacksTo(text), count, text);
   });
 });
 
@@ -91,6 +101,7 @@ describe('Whatever looks at SQL', () => {
           const begun = process.cpuUsage();
           firstWord(text);
           copyDirection(text);
+          rollbacksTo(text);
           assert.ok(new SimpleQueryRequest(text));
           const { user, system } = process.cpuUsage(begun);
           assert.ok(user + system < 1e6, `${JSON.stringify(before)} and ${JSON.stringify(piece)}: ${(user + system) / 1000} ms`);
