@@ -1,4 +1,4 @@
-// What stands in for Node.js's modules when the client is bundled for a page: see lib/websocket/README.md.
+// What stands in for Node.js's modules when the client is bundled for a page: see lib/sockets/README.md.
 import { Buffer } from 'buffer';
 
 export { default as EventEmitter } from 'events';
@@ -36,6 +36,7 @@ export const timingSafeEqual = (a, b) => a.equals(b); // of what only this page 
 
 // What a page does not have
 export class AsyncLocalStorage { getStore() {} run(store, work) { return work(); } }
+export class AsyncResource { runInAsyncScope(work, self, ...args) { return work.apply(self, args); } }
 export const tracingChannel = () => ({ hasSubscribers: false });
 export const existsSync = () => false;
 export const statSync = () => undefined;

@@ -1,6 +1,6 @@
 import { Client } from 'quickgres';
 import { respond } from 'quickgres/http';
-import { socket } from 'quickgres/workers';
+import { workersSocket as socket } from 'quickgres/sockets';
 
 export default {
   async fetch(request, env, context) {

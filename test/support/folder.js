@@ -7,7 +7,7 @@ const { spawnSync } = require('node:child_process');
 const fs = require('node:fs');
 const path = require('node:path');
 
-const FOLDERS = ['ecosystem', 'published', 'typescript', 'websocket'];
+const FOLDERS = ['ecosystem', 'published', 'typescript', 'sockets'];
 
 const read = file => JSON.parse(fs.readFileSync(file, 'utf8')).packages;
 

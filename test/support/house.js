@@ -21,7 +21,7 @@ const LAYERS = [
 
 /** Entry points of their own, on top of all layers: the core never imports them. */
 const CAPABILITIES = [
-  'lib/cache', 'lib/http', 'lib/live', 'lib/replication', 'lib/websocket', 'lib/pool', 'lib/pg', 'lib/sql', 'lib/workers'
+  'lib/cache', 'lib/http', 'lib/live', 'lib/replication', 'lib/pool', 'lib/pg', 'lib/sockets', 'lib/sql'
 ];
 
 /** Underscore fields of Node.js, and of cursors of pg, that tell what nothing public tells. */
@@ -80,7 +80,7 @@ function importsIn(text) {
 
 /** @returns {string|null} the file that is imported, 'node:…', or null where there is none */
 function resolve(files, from, name) {
-  if (name === 'cloudflare:sockets' && from.startsWith('lib/workers/')) return name;
+  if (name === 'cloudflare:sockets' && from.startsWith('lib/sockets/')) return name;
   if (name.startsWith('node:') || builtinModules.includes(name)) return `node:${name.replace('node:', '')}`;
   const at = name.startsWith('.') ? path.posix.join(path.posix.dirname(from), name)
     : name === 'quickgres' ? 'index.js'

@@ -31,7 +31,7 @@ const HINTS = {
   prepare: 'use statement_cache, 0 for none',
   query_timeout: 'use statement_timeout, for the server',
   schema: 'use search_path',
-  websocket: 'use socket, with what quickgres/websocket gives'
+  websocket: 'use socket, with what quickgres/sockets gives'
 };
 
 /** @throws {TypeError} for a key that cannot be a parameter, naming the nearest option */

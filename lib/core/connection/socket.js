@@ -119,7 +119,7 @@ class Socket {
   writeAll(pieces, callback) {
     const { stream } = this;
     const last = pieces.length - 1;
-    stream.cork?.(); // a WebSocket has no cork
+    stream.cork?.(); // the caller's stream may have no cork
     for (let i = 0; i < last; i++) stream.write(pieces[i]);
     // A destroyed socket calls back without an error.
     stream.write(pieces[last], error => { if (!error && !stream.destroyed) callback(); });

@@ -36,7 +36,7 @@ describe('A key of a config object', () => {
       ...['acquire_timeout', 'idle_timeout', 'max_lifetime', 'min', 'reserved', 'silence_timeout', 'size'].map(name => [name, ofPool(name)]),
       ['schema', 'use search_path'], ['onnotice', "use client.on('notice', …)"],
       ['prepare', 'use statement_cache, 0 for none'],
-      ['websocket', 'use socket, with what quickgres/websocket gives']
+      ['websocket', 'use socket, with what quickgres/sockets gives']
     ]) refused(name, `${name} is not an option: ${here}`);
   });
 

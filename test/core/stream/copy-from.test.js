@@ -118,7 +118,7 @@ describe('copyFrom', () => {
 
   for (const [what, socket] of [
     ['connection', undefined],
-    // As a socket over a WebSocket is.
+    // As the caller's may be.
     ['Duplex that cannot gather writes', address => Object.assign(net.connect(address), { cork: undefined, uncork: undefined })]
   ]) {
     it(`asks its source to wait while a ${what} takes nothing`, async () => {

@@ -1,10 +1,10 @@
 // A Worker that asks PostgreSQL: at /direct/… with a connection string, at /hyperdrive/… through the binding, at
-// /socket-…/… by quickgres/workers.
+// /socket-…/… by workersSocket.
 
 import { Client } from '../../../index.mjs';
 import { ResponseCache } from '../../../lib/cache/index.js';
 import { respond } from '../../../lib/http/index.js';
-import { socket } from '../../../lib/workers/index.js';
+import { workersSocket as socket } from '../../../lib/sockets/index.js';
 
 /** Clients that live as long as the isolate; see the check `kept`. */
 const shared = {};

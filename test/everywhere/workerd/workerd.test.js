@@ -72,8 +72,8 @@ describe('A Worker', function () {
   }
 
   const WAYS = {
-    direct: 'that connects directly', hyperdrive: 'with a HYPERDRIVE binding', 'socket-plain': 'with quickgres/workers',
-    'socket-tls': 'with quickgres/workers and TLS', 'socket-hyperdrive': 'with quickgres/workers and a HYPERDRIVE binding'
+    direct: 'that connects directly', hyperdrive: 'with a HYPERDRIVE binding', 'socket-plain': 'with workersSocket',
+    'socket-tls': 'with workersSocket and TLS', 'socket-hyperdrive': 'with workersSocket and a HYPERDRIVE binding'
   };
   for (const [way, title] of Object.entries(WAYS)) {
     describe(title, () => {
@@ -145,7 +145,7 @@ describe('A Worker', function () {
     const main = path.join(directory, 'example.mjs');
     fs.writeFileSync(main, example.replace("'quickgres'", JSON.stringify(path.join(ROOT, 'index.mjs')))
       .replace("'quickgres/http'", JSON.stringify(path.join(ROOT, 'lib/http/index.js')))
-      .replace("'quickgres/workers'", JSON.stringify(path.join(ROOT, 'lib/workers/index.js'))));
+      .replace("'quickgres/sockets'", JSON.stringify(path.join(ROOT, 'lib/sockets/index.js'))));
     const other = new Miniflare({
       modules: await bundle(main),
       compatibilityDate: config.compatibility_date,
@@ -187,7 +187,7 @@ describe('A Worker', function () {
     assert.equal((await ask('named/query')).row.n, '42');
   });
 
-  it('does TLS by quickgres/workers', async () => {
+  it('does TLS by workersSocket', async () => {
     assert.deepEqual(await ask('socket-tls/encrypted'), { ssl: 't', version: 'TLSv1.3' });
   });
 

@@ -7,12 +7,12 @@ const { Duplex } = require('node:stream');
 const tls = require('node:tls');
 const { Client } = require('../..');
 const { startServer } = require('pg-test-fixtures');
-const { socket } = require('../../lib/workers');
-const { socketBy } = require('../../lib/workers/socket');
+const { workersSocket } = require('../../lib/sockets');
+const { openSocket } = require('../../lib/sockets/workers');
 const { FakeServer } = require('../support/connecting');
 
 /** A socket as cloudflare:sockets gives it, over Node's. */
-function workersSocket(stream, host, ca) {
+function cloudflareSocket(stream, host, ca) {
   const { readable, writable } = Duplex.toWeb(stream);
   const gone = once(stream, 'close');
   return {
@@ -22,7 +22,7 @@ function workersSocket(stream, host, ca) {
     startTls() {
       assert.ok(!readable.locked && !writable.locked);
       const secure = tls.connect({ socket: stream, servername: host, ca });
-      return { ...workersSocket(secure, host), opened: once(secure, 'secureConnect') };
+      return { ...cloudflareSocket(secure, host), opened: once(secure, 'secureConnect') };
     }
   };
 }
@@ -54,18 +54,18 @@ function bytes(readable) {
   };
 }
 
-describe('quickgres/workers', () => {
+describe('workersSocket', () => {
   let server, asked;
   before(async () => { server = await startServer({ external: false, tls: true, auth: 'scram-sha-256', users: { web: { password: 'secret' } } }); });
   after(() => server.stop());
 
   /** The option `socket` as a Worker has it, over Node's sockets. */
-  const fake = ca => socketBy(async () => ({
+  const fake = ca => Object.assign(given => openSocket(given, async () => ({
     connect({ hostname, port }, options) {
       asked = options;
-      return workersSocket(net.connect(port, hostname), hostname, ca);
+      return cloudflareSocket(net.connect(port, hostname), hostname, ca);
     }
-  }));
+  })), { encrypts: workersSocket.encrypts });
   const config = more => ({
     host: 'localhost', port: server.port, user: 'web', password: 'secret', database: server.database, socket: fake(server.tls.ca.cert), ...more
   });
@@ -123,7 +123,7 @@ describe('quickgres/workers', () => {
   it('refuses what Workers do not have', async () => {
     await assert.rejects(new Client(config({ host: '/tmp' })).connect(), { message: /Workers have no Unix sockets/ });
     await assert.rejects(new Client(config({ sslmode: 'verify-ca', sslrootcert: '/ca.crt' })).connect(), { message: /leave out sslrootcert and sslcert/ });
-    await assert.rejects(new Client(config({ socket })).connect(), { code: '08001', message: /quickgres\/workers is for Cloudflare Workers/ });
+    await assert.rejects(new Client(config({ socket: workersSocket })).connect(), { code: '08001', message: /workersSocket is for Cloudflare Workers/ });
   });
 
   it('rejects what is pending when the server is gone, and writes nothing after that', async () => {

@@ -9,7 +9,7 @@ const { pipeline } = require('node:stream/promises');
 const { setTimeout: sleep } = require('node:timers/promises');
 const { makeCertificates, freePort, skipUnless, startProxy, startServer, startWebsockify } = require('pg-test-fixtures');
 const { Client, ConnectionError } = require('../..');
-const { webSocket } = require('../../lib/websocket');
+const { webSocket } = require('../../lib/sockets');
 const { failure, message } = require('../support/connecting');
 
 // The fixtures' own dependency.

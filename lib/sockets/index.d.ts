@@ -45,3 +45,21 @@ export interface WebSocketFunction {
  * @throws {TypeError} for an invalid URL
  */
 export function webSocket(proxy: WebSocketProxy): WebSocketFunction;
+
+/** The option `socket` of a config in a Cloudflare Worker. It opens connections and does TLS itself, according to `sslmode`. */
+export interface WorkersSocket {
+  /**
+   * Opens a connection by cloudflare:sockets.
+   * @param server its address
+   * @returns the stream; rejects with a ConnectionError (08001)
+   */
+  (server: ServerAddress): Promise<Duplex>;
+  /** Tells the client not to do TLS. */
+  readonly encrypts: true;
+}
+
+/**
+ * The option `socket` of a config in a Cloudflare Worker: connections by cloudflare:sockets. The runtime always verifies the
+ * certificate, for the host and by public authorities: `sslrootcert` other than `system`, and `sslcert`, are refused.
+ */
+export const workersSocket: WorkersSocket;

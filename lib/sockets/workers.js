@@ -73,35 +73,35 @@ async function requestTls(socket) {
 }
 
 /**
- * @param {function(): Promise<{connect: function}>} load imports cloudflare:sockets
- * @returns {function(object): Promise<WorkersStream>} the option `socket` of a config, which does TLS itself
+ * Opens a connection, with TLS according to sslmode: see index.d.ts.
+ * @param {function(): Promise<{connect: function}>} load imports cloudflare:sockets, which bundlers leave to the runtime
+ * @returns {Promise<WorkersStream>}
  */
-function socketBy(load) {
-  const open = async ({ host, port, sslmode, sslrootcert, sslcert }) => {
-    if (/^[/@]/.test(host)) throw failed('Workers have no Unix sockets: name a host');
-    if ((sslrootcert && sslrootcert !== 'system') || sslcert) {
-      throw failed('Workers verify certificates by public authorities and show none: leave out sslrootcert and sslcert');
+async function openSocket({ host, port, sslmode, sslrootcert, sslcert }, load) {
+  if (/^[/@]/.test(host)) throw failed('Workers have no Unix sockets: name a host');
+  if ((sslrootcert && sslrootcert !== 'system') || sslcert) {
+    throw failed('Workers verify certificates by public authorities and show none: leave out sslrootcert and sslcert');
+  }
+  const { connect } = await load().catch(cause => {
+    throw failed('workersSocket is for Cloudflare Workers, which have cloudflare:sockets', cause);
+  });
+  const encrypts = sslmode !== 'disable';
+  let socket = connect({ hostname: host, port }, { secureTransport: encrypts ? 'starttls' : 'off', allowHalfOpen: false });
+  socket.closed.catch(() => {}); // `opened` reports the error
+  try {
+    await socket.opened;
+    if (!encrypts) return new WorkersStream(socket, false);
+    const encrypted = await requestTls(socket);
+    if (!encrypted && sslmode !== 'prefer') {
+      throw failed(`the server does not support TLS, but sslmode=${sslmode} requires it`);
     }
-    const { connect } = await load();
-    const encrypts = sslmode !== 'disable';
-    let socket = connect({ hostname: host, port }, { secureTransport: encrypts ? 'starttls' : 'off', allowHalfOpen: false });
-    socket.closed.catch(() => {}); // `opened` reports the error
-    try {
-      await socket.opened;
-      if (!encrypts) return new WorkersStream(socket, false);
-      const encrypted = await requestTls(socket);
-      if (!encrypted && sslmode !== 'prefer') throw failed(`the server does not support TLS, but sslmode=${sslmode} requires it`);
-      if (encrypted) socket = socket.startTls(); // workerd verifies the certificate for the host that it connected to
-      await socket.opened;
-      return new WorkersStream(socket, encrypted);
-    } catch (error) {
-      socket.close().catch(() => {});
-      throw error instanceof ConnectionError ? error : failed(error.message, error);
-    }
-  };
-  /** Tells the client that this stream enforces sslmode. */
-  open.encrypts = true;
-  return open;
+    if (encrypted) socket = socket.startTls(); // workerd verifies the certificate for the host that it connected to
+    await socket.opened;
+    return new WorkersStream(socket, encrypted);
+  } catch (error) {
+    socket.close().catch(() => {});
+    throw error instanceof ConnectionError ? error : failed(error.message, error);
+  }
 }
 
-module.exports = { socketBy };
+module.exports = { openSocket };

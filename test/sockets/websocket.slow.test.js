@@ -24,7 +24,7 @@ describe('webSocket', () => {
       const config = { host, port, database, user: 'scram', password: 'secret' };
       const script = `import('../support/exercise.mjs')
         .then(({ exercise }) => exercise(require('../..').Client, {
-          ...${JSON.stringify(config)}, socket: require('../../lib/websocket').webSocket('wss://localhost:${proxy.port}/')
+          ...${JSON.stringify(config)}, socket: require('../../lib/sockets').webSocket('wss://localhost:${proxy.port}/')
         }))
         .then(seen => console.log(JSON.stringify(seen)), error => console.log(JSON.stringify(error.message)))`;
       // Who is trusted is read when a process starts.
