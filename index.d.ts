@@ -433,6 +433,11 @@ export interface CopyFromOptions extends CopyStreamOptions {
    * those of `query`, in COPY's text format; `highWaterMark` counts rows, by default 1024. Default: none, the stream takes bytes.
    */
   columns?: readonly string[] | undefined;
+  /**
+   * Milliseconds after which the COPY fails with a TimeoutError (57014) if its source brings nothing, 0 for never: meanwhile it owns
+   * a connection. Time in which the stream makes its source wait does not count. Default: 60000.
+   */
+  stall_timeout?: number | undefined;
 }
 
 /** Options of `copyTo`. */

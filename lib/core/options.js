@@ -21,7 +21,7 @@ const PLACE = ['alone', 'retry'];
 const NAMES = {
   batch: new Set([...LIMITS, ...PLACE]),
   batched: new Set([...STATEMENT, 'decode', 'stream']),
-  copyFrom: new Set(['signal', 'highWaterMark', 'columns']),
+  copyFrom: new Set(['signal', 'highWaterMark', 'columns', 'stall_timeout']),
   copyTo: new Set(['signal', 'highWaterMark', 'stall_timeout', 'buffer', 'alone']),
   cursor: new Set([...STATEMENT, 'batchSize', 'decode', 'signal']),
   describe: new Set(['paramTypes', ...LIMITS, 'retry']),

@@ -1,8 +1,9 @@
 'use strict';
 
 const { Writable, addAbortSignal } = require('node:stream');
-const { AbortError, State, UsageError, checkText, kindOf } = require('../protocol');
-const { CloseRequest, callerOf, copyDirection, giveUp, promised, submit } = require('../pipeline');
+const { AbortError, State, TimeoutError, UsageError, checkText, kindOf } = require('../protocol');
+const { CloseRequest, callerOf, copyDirection, giveUp, promised, submit, watchStall } = require('../pipeline');
+const { STALL_TIMEOUT } = require('../options');
 const { CopyInRequest } = require('../requests');
 const { RowEncoder } = require('./copy-rows');
 
@@ -20,13 +21,15 @@ const PIECES = 16;
 /** COPY … FROM STDIN as a stream that takes bytes, with rows split anywhere; or, with `columns`, objects and arrays. */
 class CopyFrom extends Writable {
   #begun; // the server takes data
+  #chunks = 0; // that the source has brought
   #encoder; // of rows
   #leave; // ends the wait for a connection
   #over;
   #request;
   #sent;
+  #unwatch; // ends the watch of the source
 
-  constructor(lease, text, { signal, columns, highWaterMark = columns === undefined ? WAITING : WAITING_ROWS }) {
+  constructor(lease, text, { signal, columns, stall_timeout = STALL_TIMEOUT, highWaterMark = columns === undefined ? WAITING : WAITING_ROWS }) {
     checkText(text, 'text');
     if (copyDirection(text) !== 'in') throw new TypeError('copyFrom takes COPY … FROM STDIN');
     const encoder = columns === undefined ? undefined : new RowEncoder(text, columns);
@@ -39,6 +42,7 @@ class CopyFrom extends Writable {
       this.#sent = new Promise(sent => { this.#request = new CopyInRequest(text, begun, sent); });
     });
     this.#request.caller = callerOf(CopyFrom);
+    if (stall_timeout > 0) this.#sent.then(() => this.#watchSource(stall_timeout));
     // pipeline() leaves the error of a destroyed stream uncaught.
     if (signal?.aborted) return void process.nextTick(addAbortSignal, signal, this);
     if (signal !== undefined) addAbortSignal(signal, this);
@@ -59,6 +63,14 @@ class CopyFrom extends Writable {
   /** Ends the stream with its transaction, which cannot wait for the rest. */
   giveUp(error) { if (!this.writableEnded) this.destroy(error); }
 
+  /** Fails the COPY, which owns the connection, if its source brings nothing although everything that it brought was taken. */
+  #watchSource(time) {
+    if (this.destroyed || this.writableEnded) return;
+    const left = () => this.writableLength > 0 ? NaN : -this.#chunks;
+    const what = `the source of copyFrom brought nothing for ${time} ms (stall_timeout)`;
+    this.#unwatch = watchStall('source', time, left, () => this.destroy(new TimeoutError(what, { code: '57014', sent: true })));
+  }
+
   write(chunk, ...rest) {
     if (this.#encoder !== undefined || typeof chunk !== 'object' || chunk === null || ArrayBuffer.isView(chunk)) return super.write(chunk, ...rest);
     throw new TypeError(`copyFrom takes text and Buffers, not ${kindOf(chunk)}: for rows, set the option columns`);
@@ -67,6 +79,7 @@ class CopyFrom extends Writable {
   _write(chunk, encoding, callback) { this._writev([{ chunk }], callback); }
 
   _writev(entries, callback) {
+    this.#chunks += entries.length;
     let chunks = entries.map(({ chunk }) => chunk);
     if (this.#encoder !== undefined) {
       try {
@@ -98,6 +111,7 @@ class CopyFrom extends Writable {
   }
 
   _final(callback) {
+    this.#unwatch?.();
     const end = () => this.#sent.then(() => {
       this.#request.end();
       this.#over.then(callback, callback);
@@ -107,6 +121,7 @@ class CopyFrom extends Writable {
   }
 
   _destroy(error, callback) {
+    this.#unwatch?.();
     if (error?.name === 'AbortError') error.sent ??= this.#request.state !== State.Waiting;
     const why = error || new AbortError('the stream was destroyed');
     if (this.#request.scope !== null) giveUp(this.#request, why);

@@ -4,10 +4,12 @@ const assert = require('node:assert/strict');
 const { once } = require('node:events');
 const net = require('node:net');
 const { Readable } = require('node:stream');
-const { pipeline } = require('node:stream/promises');
+const { finished, pipeline } = require('node:stream/promises');
 const { setTimeout: sleep } = require('node:timers/promises');
 const { Client, ConnectionError } = require('../../..');
 const { ANSWER, answering, commandComplete, connected, hex, message, proxied, sharedServer } = require('../../support');
+const { Pool } = require('../../../lib/pool');
+const { endAfterTest } = require('../../support/hooks');
 const { goesOn, isIdle } = require('../../support/copy-streams');
 
 /** A source of rows of eight bytes, up to so many bytes or until it is told that it is enough. */
@@ -232,6 +234,49 @@ describe('copyFrom', () => {
     const stream = client.copyFrom('COPY numbers FROM STDIN', { signal: AbortSignal.abort() });
     assert.equal((await once(stream, 'error'))[0].sent, false);
     assert.equal(await stored(), 0);
+  });
+
+  it('fails if its source brings nothing for stall_timeout, and counts neither the wait for the server nor that for the connection', async () => {
+    for (const options of [{}, { columns: ['a'] }]) {
+      const stream = client.copyFrom('COPY numbers FROM STDIN', { stall_timeout: 20, ...options });
+      stream.write(options.columns ? [1] : '1\n');
+      await assert.rejects(finished(stream), { name: 'TimeoutError', code: '57014', sent: true, message: /source of copyFrom brought nothing for 20 ms/ });
+      const never = client.copyFrom('COPY numbers FROM STDIN', { stall_timeout: 0, ...options });
+      await sleep(50);
+      never.end();
+      await finished(never);
+    }
+    assert.equal(await stored(), 0);
+    await locked(client, async (other, unlock) => {
+      await once(other.on('error', () => {}).destroy(), 'close');
+      const stream = client.copyFrom('COPY locked_for_copy FROM STDIN', { stall_timeout: 20 });
+      for (let i = 0; i < 2; i++) stream.write(Buffer.alloc(100000, '1\n')); // the second one waits for the server
+      const behind = client.copyFrom('COPY numbers FROM STDIN', { stall_timeout: 20 });
+      await sleep(60);
+      assert.equal(stream.destroyed, false);
+      stream.end();
+      await unlock();
+      await finished(stream);
+      assert.equal(behind.destroyed, false);
+      behind.end('1\n');
+      await finished(behind);
+    });
+    assert.equal(await stored(), 1);
+  });
+
+  it('does not hold a pool: uploads that bring nothing more end, and the next request has a connection', async () => {
+    const { config } = await sharedServer();
+    const pool = endAfterTest(new Pool(config, { size: 2 }));
+    await pool.query('CREATE UNLOGGED TABLE IF NOT EXISTS uploads (a int)');
+    const uploads = Array.from({ length: 2 }, () => {
+      const upload = pool.copyFrom('COPY uploads FROM STDIN', { stall_timeout: 20 });
+      upload.write('1\n');
+      return assert.rejects(finished(upload), { code: '57014' });
+    });
+    const next = pool.transaction(async tx => (await tx.query('SELECT count(*)::text AS n FROM uploads')).rows[0].n);
+    await Promise.all(uploads);
+    assert.equal(await next, '0');
+    await pool.query('DROP TABLE uploads');
   });
 
   it('is cancelled while it waits for a lock', async () => {
