@@ -6,7 +6,7 @@ const pools = require('../pool');
 const { rejectAgain } = require('../core/pipeline');
 const { Client, POOLED, settle } = require('./client');
 const { ConnectionParameters, hide, libpqConfig } = require('./config');
-const { Query, SHARED, configOf, emitResults, errorOf, unhindered } = require('./query');
+const { Query, SHARED, configOf, errorOf, unhindered } = require('./query');
 const { TypeOverrides } = require('./types');
 const { defaults } = require('./values');
 
@@ -157,14 +157,16 @@ class Pool extends EventEmitter {
     const given = configOf(config);
     // A spread leaves out the getters of a class, such as that of sql-template-strings. The symbol is first, since behind a spread it
     // costs 3 µs with Node.js 20.
-    const query = { [SHARED]: shared, text: given.text, values: given.values, name: given.name, ...given, submit: undefined, callback: undefined };
     const isQuery = config instanceof Query;
+    const emitter = isQuery ? config : undefined;
+    if (isQuery) config.callback ??= () => {}; // as node-postgres' pool: the result has the rows
+    const query = { [SHARED]: isQuery ? { ...shared, emitter } : shared, text: given.text, values: given.values, name: given.name, ...given, submit: undefined, callback: undefined };
     const ownsOne = typeof config.submit === 'function' ? !isQuery : this.connect !== Pool.prototype.connect;
     if (ownsOne) return this._hold(config, values);
     const ask = (connection, given) => this._use(connection, async (client, entry) => {
       try {
         const results = await client.query(given, values);
-        if (isQuery) unhindered(() => emitResults(config, results, () => {}));
+        if (isQuery) unhindered(() => config.emit('end', results));
         return results;
       } finally {
         this._released(entry);
@@ -176,7 +178,7 @@ class Pool extends EventEmitter {
       if (!needsOwn(error)) throw errorOf(error);
     }
     return pool.connection(async connection => {
-      const result = await ask(connection, { ...query, [SHARED]: undefined });
+      const result = await ask(connection, { ...query, [SHARED]: { emitter } });
       if (connection.transactionStatus !== 'T') return result;
       throw new UsageError('the text left a transaction block open, which is rolled back: use pool.connect()', '25001');
     }, { reset: false }).catch(error => { throw errorOf(error); });

@@ -3,9 +3,9 @@
 // Queries: configs, requests and errors.
 
 const { EventEmitter } = require('node:events');
-const { ConnectionError, PostgresError, TimeoutError, UsageError } = require('../..');
+const { ConnectionError, PostgresError, RowReader, TimeoutError, UsageError } = require('../..');
 const { copyDirection, unhindered } = require('../core/pipeline');
-const { COUNTED, fieldOf, resultOf } = require('./result');
+const { COUNTED, Result, fieldOf, resultOf, rowsOf } = require('./result');
 const { TypeOverrides } = require('./types');
 const { prepareValue } = require('./values');
 
@@ -61,8 +61,8 @@ function configOf(config) {
 }
 
 /**
- * A pool adds it to the config of a query on a shared connection: `{ pool, texts }`. The query is then prepared; several
- * statements in a text, and statements that change the session, are rejected.
+ * A pool adds it to the config: `{ pool, texts, emitter }`. With `pool` the connection is shared: the query is then prepared, and
+ * several statements in a text, and statements that change the session, are rejected. `emitter` is the Query, if the pool got one.
  */
 const SHARED = Symbol('shared');
 
@@ -75,8 +75,7 @@ const SHARED = Symbol('shared');
  */
 async function ask(session, config, values, { binary, query_timeout, statement_cache, texts: own, types: usual }) {
   const query = configOf(config);
-  const { [SHARED]: shared } = query;
-  const { texts = own } = shared ?? {};
+  const { pool, texts = own, emitter = config instanceof Query ? config : undefined } = query[SHARED] ?? {};
   values ||= query.values;
   const { name, rowMode, types } = query;
   if (values && !Array.isArray(values)) throw new Error('Query values must be an array');
@@ -86,25 +85,30 @@ async function ask(session, config, values, { binary, query_timeout, statement_c
   if (known && text !== known) throw new Error(`Prepared statements must be unique - '${name}' was used for a different statement`);
   if (name) texts.set(name, text);
   const isSimple = !name && !query.rows && query.queryMode !== 'extended' && !values?.length;
+  // simpleQuery keeps its rows, so it is for what may be several statements.
+  const isEmitted = emitter !== undefined && !(isSimple && text.trimEnd().slice(0, -1).includes(';'));
   const { decode } = types instanceof TypeOverrides ? types : types ? new TypeOverrides(types) : usual;
   const statement_timeout = query.query_timeout || query_timeout || undefined;
   try {
-    shared?.pool.lease.keep(text, []);
-    if (shared && copyDirection(text) === 'in') throw new UsageError('COPY FROM STDIN owns its connection', '0A000');
-    if (isSimple && shared === undefined) {
-      const results = await session.simpleQuery(text, { decode, signal: query.signal, statement_timeout });
-      return results.length === 1 ? resultOf(results[0], rowMode) : results.map(each => resultOf(each, rowMode));
+    pool?.lease.keep(text, []);
+    if (pool && copyDirection(text) === 'in') throw new UsageError('COPY FROM STDIN owns its connection', '0A000');
+    if (isSimple && pool === undefined && !isEmitted) {
+      const readers = await session.simpleQuery(text, { decode, signal: query.signal, statement_timeout });
+      const results = readers.map(each => resultOf(each, rowMode));
+      if (emitter !== undefined) for (const result of results) emitRows(emitter, result.rows, result);
+      return results.length === 1 ? results[0] : results;
     }
+    const stream = isEmitted ? new EmittingReader(emitter, decode) : undefined;
     const reader = await session.query(text, values ? values.map(prepareValue) : [], {
-      decode, signal: query.signal, statement_timeout, format: !isSimple && (query.binary || binary) ? 1 : 0,
-      cache: Boolean(shared || name || statement_cache)
+      decode: stream ? undefined : decode, stream, signal: query.signal, statement_timeout,
+      format: !isSimple && (query.binary || binary) ? 1 : 0, cache: Boolean(pool || name || statement_cache)
     });
-    if (reader.cmd !== undefined) return resultOf(reader, rowMode);
+    if (reader.cmd !== undefined) return resultOf(reader, rowMode, stream?.result);
     await session.copyFail();
     throw new Error('COPY FROM STDIN: No source stream defined; use copyFrom of the client');
   } catch (error) {
     if (known === undefined) texts.delete(name);
-    throw shared === undefined ? errorOf(error) : error; // the pool may repeat it
+    throw pool === undefined ? errorOf(error) : error; // the pool may repeat it
   }
 }
 
@@ -126,20 +130,42 @@ class Query extends EventEmitter {
 
   finish(error, results) {
     const { callback } = this;
-    if (!error) emitResults(this, results, callback);
-    else if (callback) callback(error);
-    else this.emit('error', error);
+    if (error && !callback) this.emit('error', error);
+    else callback?.(error, results);
+    if (!error) this.emit('end', results);
   }
 }
 
-/** Emits the rows of a Query, which a result keeps for a callback, and its end. */
-function emitResults(query, results, callback) {
-  for (const result of [results].flat()) {
-    for (const row of result.rows) query.emit('row', row, result);
-    if (!callback && query.listenerCount('row') > 0) result.rows = [];
+const emitRows = (query, rows, result) => { for (const row of rows) unhindered(() => query.emit('row', row, result)); };
+
+/** Emits the rows of a Query as they arrive, and keeps them for a callback only. Without a listener it keeps them. */
+class EmittingReader extends RowReader {
+  #query;
+
+  constructor(query, decode) {
+    super({ decode });
+    this.#query = query;
   }
-  callback?.(null, results);
-  query.emit('end', results);
+
+  start(rowParser, ...more) {
+    super.start(rowParser, ...more);
+    this.result = new Result(this.#query.rowMode, undefined, this.rowParser);
+  }
+
+  receiveData(...data) {
+    super.receiveData(...data);
+    const query = this.#query;
+    const { result } = this;
+    if (query.listenerCount('row') === 0 || this.rowParser === undefined) return;
+    try {
+      const rows = this.error ? [] : rowsOf(this, result);
+      if (query.callback) result.rows = result.rows.concat(rows);
+      emitRows(query, rows, result);
+    } catch (error) { // of a parser
+      this.error = error; // the request rejects with it
+    }
+    this.rows = [];
+  }
 }
 
 /**
@@ -235,4 +261,4 @@ class Submission extends EventEmitter {
   }
 }
 
-module.exports = { DatabaseError, Query, SHARED, Submission, ask, configOf, emitResults, errorOf, unhindered };
+module.exports = { DatabaseError, Query, SHARED, Submission, ask, configOf, errorOf, unhindered };

@@ -13,7 +13,7 @@ const fieldOf = ({ name, tableOid, tableColumnIndex, typeOid, typeLen, typeModif
 
 /** A result that pg-cursor fills message by message, or `resultOf` at once. */
 class Result {
-  constructor(rowMode, given) {
+  constructor(rowMode, given, rowParser) {
     /** @type {string|null} the first word of the command; null for an empty text */
     this.command = null;
     /** @type {number|null} null if the command counts no rows */
@@ -21,7 +21,7 @@ class Result {
     /** @type {number|null} the OID in the tag of an INSERT */
     this.oid = null;
     this.rows = [];
-    this.fields = [];
+    this.fields = rowParser === undefined ? [] : rowParser.columns.map(fieldOf);
     this.rowAsArray = rowMode === 'array';
     if (given) hide(this, { _types: given });
   }
@@ -48,16 +48,16 @@ class Result {
   }
 }
 
-function resultOf(reader, rowMode) {
+const rowsOf = (reader, { rowAsArray }) => rowAsArray ? reader.arrays : reader.objects;
+
+/** @param {Result} [result] which may have rows of the reader */
+function resultOf(reader, rowMode, result = new Result(rowMode, undefined, reader.rowParser)) {
   const { cmd, oid, rowParser } = reader;
-  const result = new Result(rowMode);
   if (cmd !== 'EMPTY') result.command = /^\w*/.exec(cmd)[0];
   if (COUNTED.has(cmd)) result.rowCount = reader.rowCount;
   if (oid !== undefined) result.oid = Number(oid);
-  if (rowParser === undefined) return result;
-  result.rows = result.rowAsArray ? reader.arrays : reader.objects;
-  result.fields = rowParser.columns.map(fieldOf);
+  if (rowParser !== undefined) result.rows = result.rows.length > 0 ? result.rows.concat(rowsOf(reader, result)) : rowsOf(reader, result);
   return result;
 }
 
-module.exports = { COUNTED, Result, fieldOf, resultOf };
+module.exports = { COUNTED, Result, fieldOf, resultOf, rowsOf };

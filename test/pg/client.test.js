@@ -165,6 +165,45 @@ describe('A client of quickgres/pg', () => {
     await assert.rejects(once(client.query(new pg.Query('SELECT nothing')), 'end'), { code: '42703' });
   });
 
+  it('emits the rows of a Query as they arrive, and keeps none of them', async () => {
+    for (const rowMode of [undefined, 'array']) {
+      // The server sends a row only when 8 kB are full.
+      const query = client.query(new pg.Query({ text: "SELECT n, repeat('x', 9000) FROM generate_series(1, 99) n", rowMode, values: [] }));
+      const rows = [];
+      const seen = new Promise(resolve => query.on('row', (row, { fields, rows: kept }) => {
+        rows.push(row);
+        resolve([Object.values(row)[0], fields[0].name, kept.length]);
+      }));
+      const isOver = once(query, 'end').then(([result]) => result);
+      assert.deepEqual(await Promise.race([seen, isOver]), [1, 'n', 0]);
+      const { command, rowCount, rows: kept } = await isOver;
+      assert.deepEqual([command, rowCount, kept, rows.length], ['SELECT', 99, [], 99]);
+      assert.equal(Array.isArray(rows[0]), rowMode === 'array');
+    }
+    const unheard = client.query(new pg.Query('SELECT n FROM generate_series(1, 3000) n'));
+    assert.equal((await once(unheard, 'end'))[0].rows.length, 3000);
+  });
+
+  it('emits the rows that come before an error, and keeps rows for a callback', async () => {
+    const failing = client.query(new pg.Query('SELECT 1 / (3 - n) AS n FROM generate_series(1, 3) n'));
+    const rows = [];
+    failing.on('row', ({ n }) => rows.push(n));
+    await assert.rejects(once(failing, 'end'), { code: '22012' });
+    assert.deepEqual(rows, [0, 1]);
+    const kept = await new Promise((resolve, reject) => {
+      client.query(new pg.Query('SELECT 1 AS n', (error, result) => error ? reject(error) : resolve(result))).on('row', row => rows.push(row));
+    });
+    assert.deepEqual([kept.rows, rows.at(-1)], [[{ n: 1 }], { n: 1 }]);
+  });
+
+  it('rejects a Query with the error of a type parser, and goes on', async () => {
+    client.setTypeParser(23, () => { throw new Error('no number'); });
+    const query = client.query(new pg.Query('SELECT n FROM generate_series(1, 3000) n'));
+    query.on('row', () => assert.fail('a row'));
+    await assert.rejects(once(query, 'end'), { message: 'no number' });
+    assert.deepEqual((await client.query("SELECT 'x' AS a")).rows, [{ a: 'x' }]);
+  });
+
   it('ends a query after query_timeout, and goes on', async () => {
     await assert.rejects(client.query({ text: 'SELECT pg_sleep(100)', query_timeout: 20 }), { message: 'Query read timeout' });
     assert.equal((await client.query('SELECT 1')).rowCount, 1);

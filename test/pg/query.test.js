@@ -36,16 +36,6 @@ describe('A query of quickgres/pg', () => {
     other.finish(error);
     assert.equal(called[1], error);
   });
-
-  it('keeps its rows, unless they were told one by one', () => {
-    const ended = listener => {
-      const query = new Query('a').on('end', ({ rows }) => { query.left = rows; });
-      if (listener !== undefined) query.on('row', listener);
-      query.finish(null, { rows: [{ n: 1 }] });
-      return query.left;
-    };
-    assert.deepEqual([ended(), ended(() => {})], [[{ n: 1 }], []]);
-  });
 });
 
 describe('An error of quickgres/pg', () => {
