@@ -69,8 +69,13 @@ class ConnectionParameters {
   }
 }
 
-/** @returns {object} the config of this library's Client for ConnectionParameters */
-function libpqConfig({ query_timeout: timeout, binary, password, sslpassword, ssl, given, ...config }) {
+/**
+ * @param {ConnectionParameters} parameters
+ * @param {object} [options] whose `password` is read for each connection
+ * @returns {object} the config of this library's Client
+ */
+function libpqConfig(parameters, options = parameters) {
+  const { query_timeout: timeout, binary, sslpassword, ssl, given, ...config } = parameters;
   const { stream, sslmode, connectionTimeoutMillis: timeLimit, keepAlive, keepAliveInitialDelayMillis: delay } = given;
   // node-postgres' `stream` is a stream, or a function that gives one, and is told where to connect.
   const connect = server => {
@@ -83,7 +88,10 @@ function libpqConfig({ query_timeout: timeout, binary, password, sslpassword, ss
     ssl,
     sslpassword,
     sslmode: ssl === undefined ? sslmode : ssl ? 'require' : 'disable',
-    password: typeof password === 'function' ? () => password(given) : password,
+    get password() {
+      const { password } = options;
+      return typeof password === 'function' ? () => password(given) : password;
+    },
     socket: stream && connect,
     connect_timeout: timeLimit ? timeLimit / 1000 : config.connect_timeout,
     keepalives: keepAlive ?? config.keepalives,

@@ -43,12 +43,14 @@ class Pool extends EventEmitter {
     this.options = hide({ ...given, ...options }, { connectionString, password, ssl });
     this.ending = false;
     this.ended = false;
-    const pool = new pools.Pool({ ...libpqConfig(parameters), decode: false }, {
+    const pool = new pools.Pool(Object.assign(libpqConfig(parameters, this.options), { decode: false }), {
       size: options.max, reserved: 0, patient: false, exit_on_idle: options.allowExitOnIdle, acquire_timeout: Number(given.connectionTimeoutMillis ?? 0),
       idle_timeout: options.idleTimeoutMillis, min: options.min, max_lifetime: options.maxLifetimeSeconds * 1000
     });
     const types = new TypeOverrides(given.types);
-    pool.on('connect', (client, opening) => this._add(client, new this.Client({ ...given, types, [POOLED]: { client, opening } })));
+    pool.on('connect', (client, opening) => {
+      this._add(client, new this.Client({ ...given, password: this.options.password, types, [POOLED]: { client, opening } }));
+    });
     // `shared` is what the config of a query on a shared connection gets; `entries` by connections that are not closed;
     // `freeing`: how many are being released; `freed`: resolves when they are free.
     const shared = { pool, texts: new Map() };
@@ -121,24 +123,42 @@ class Pool extends EventEmitter {
     if (this.ending) throw new Error(ENDED);
     if (this._state.freed !== undefined) await this._state.freed;
     return new Promise((resolve, reject) => {
-      const hold = connection => this._use(connection, (client, entry) => new Promise(giveBack => {
-        client.off('error', entry.fail);
-        const release = client.release = entry.release = destroy => {
-          if (entry.release !== release) throw new Error('Release called on client which has already been released to the pool.');
-          entry.release = undefined;
-          this._released(entry, destroy);
-          if (!destroy) client.once('error', entry.fail); // a loss is told after the query, which may release at once
-          if (connection.state === 'closed' && this._state.entries.delete(connection)) this.emit('remove', client);
-          if (destroy || (this.ending && client.submitted)) connection.destroy();
-          giveBack(client.submitted); // which continues
-          if (client.submitted) return;
-          this._state.freeing++;
-          this._state.freed = over.then(() => { if (--this._state.freeing === 0) this._state.freed = undefined; });
-        };
-        resolve(client);
-      }));
-      const over = this._state.pool.connection(hold, { reset: false }).catch(error => reject(errorOf(error)));
+      const lend = (client, entry) => new Promise(giveBack => { resolve(this._lend(entry, giveBack, () => over)); });
+      const over = this._state.pool.connection(connection => this._use(connection, lend), { reset: false })
+        .catch(error => reject(errorOf(error)));
     }).catch(rejectAgain);
+  }
+
+  /**
+   * @param {function(Promise|undefined)} giveBack takes what goes on after the release
+   * @param {function(): Promise} over when the connection is free
+   * @returns {Client} with the method `release`
+   */
+  _lend(entry, giveBack, over) {
+    const { client } = entry;
+    client.off('error', entry.fail);
+    const release = destroy => {
+      if (entry.release !== release) throw new Error('Release called on client which has already been released to the pool.');
+      entry.release = undefined;
+      this._takeBack(entry, destroy);
+      giveBack(client.submitted);
+      if (!client.submitted) this._free(over());
+    };
+    return Object.assign(client, { release: entry.release = release });
+  }
+
+  _takeBack(entry, destroy) {
+    const { client, connection } = entry;
+    this._released(entry, destroy);
+    if (!destroy) client.once('error', entry.fail); // a loss is told after the query, which may release at once
+    if (connection.state === 'closed' && this._state.entries.delete(connection)) this.emit('remove', client);
+    if (destroy || (this.ending && client.submitted)) connection.destroy();
+  }
+
+  /** Counts a connection that is being released until it is free. */
+  _free(over) {
+    this._state.freeing++;
+    this._state.freed = over.then(() => { if (--this._state.freeing === 0) this._state.freed = undefined; });
   }
 
   /** Runs a query on the connection that is free soonest. */

@@ -570,6 +570,17 @@ describe('A pool of quickgres/pg', () => {
     await ended;
   });
 
+  it('opens connections with the password that its options have then', async () => {
+    const asked = [];
+    pool = new pg.Pool({ ...server.config, password: 'first' });
+    const one = await pool.connect();
+    pool.options.password = () => { asked.push('second'); return 'second'; };
+    const two = await pool.connect();
+    assert.deepEqual([one.password, typeof two.password, asked], ['first', 'function', ['second']]);
+    for (const each of [one, two]) each.release();
+    await pool.end();
+  });
+
   it('shows no password', () => {
     pool = new pg.Pool({ ...server.config, password: 'hidden', connectionString: server.url.replace('//', '//a:hidden@') });
     assert.ok(!inspect(pool, { depth: 9 }).includes('hidden'));
