@@ -3,8 +3,10 @@
 // Queries: configs, requests and errors.
 
 const { EventEmitter } = require('node:events');
+const { finished } = require('node:stream/promises');
 const { ConnectionError, PostgresError, RowReader, TimeoutError, UsageError } = require('../..');
 const { copyDirection, unhindered } = require('../core/pipeline');
+const { CopyStream } = require('./copy');
 const { COUNTED, Result, fieldOf, resultOf, rowsOf } = require('./result');
 const { TypeOverrides } = require('./types');
 const { prepareValue } = require('./values');
@@ -178,9 +180,11 @@ class Submission extends EventEmitter {
   #first = []; // the reader of the first row, until rows are wanted
   #query;
   #state = 'open'; // or 'failed', 'over'
+  #copied; // the text of a COPY
   #work; // the last step
 
   /** Emits 'rowDescription' `({ fields })` or 'noData', then 'over' and 'readyForQuery' when the connection is free. */
+  #stream;
   constructor(client, query, timeout) {
     super();
     this.#client = client;
@@ -205,6 +209,7 @@ class Submission extends EventEmitter {
     this.#first = [await this.#client.getResults(1)];
     if (this.#state !== 'open') return;
     const [{ rowParser }] = this.#first;
+    if (this.#copied !== undefined) return this.#copy();
     if (rowParser === undefined) return this.emit('noData');
     const description = { fields: rowParser.columns.map(fieldOf) };
     this.#query.handleRowDescription(description);
@@ -215,6 +220,33 @@ class Submission extends EventEmitter {
     if (this.#state !== 'open') return;
     this.#state = 'failed';
     this.#query.handleError(errorOf(error), this);
+  async #copy() {
+    const query = this.#query;
+    const direction = copyDirection(this.#copied);
+    if (direction === undefined) throw new UsageError('what is submitted may ask for COPY … FROM STDIN and COPY … TO STDOUT alone: for replication use quickgres/replication', '0A000');
+    const isOut = direction === 'out';
+    const copy = isOut ? this.#client.copyTo(this.#copied) : this.#client.copyFrom(this.#copied);
+    const over = finished(copy);
+    this.once('over', () => copy.destroy());
+    this.stream.open(copy);
+    if (isOut) {
+      query.once('close', () => { // before its end
+        if (this.#state === 'open') this.#state = 'failed';
+        this.sync();
+      });
+    } else query.handleCopyInResponse(this); // data may be sent before the server agrees
+    await over;
+    query.handleCommandComplete({ text: `COPY ${copy.rowCount}` }, this);
+    this.stream.end();
+    await this.sync();
+  }
+
+  /** The messages of a COPY are written to it, and read from it. */
+  get stream() { return (this.#stream ??= new CopyStream()); }
+
+  query(text) { this.#copied = text; }
+  sendCopyFail(message) { this.stream.fail(message); }
+
     this.sync();
   }
 

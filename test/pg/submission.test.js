@@ -60,6 +60,51 @@ class Reader extends EventEmitter {
   }
 }
 
+/** Writes data of a COPY as pg-copy-streams does, or fails without any. */
+class CopyIn extends Reader {
+  constructor(text, data) {
+    super(text);
+    this.data = data;
+  }
+
+  submit(connection) { connection.query(this.text); }
+  handleCopyInResponse(connection) {
+    if (this.data === undefined) return connection.sendCopyFail('enough');
+    const header = Buffer.from('d0000');
+    header.writeUInt32BE(this.data.length + 4, 1);
+    for (const piece of [header, Buffer.from(this.data), Buffer.from([99, 0, 0, 0, 4])]) connection.stream.write(piece);
+  }
+
+  handleCommandComplete({ text }) { this.got.push(text); }
+  handleReadyForQuery() {
+    this.got.push('ready');
+    setImmediate(() => this.emit('over', this.got));
+  }
+}
+
+/** Reads data of a COPY as pg-copy-streams does: in the place of the only listener for 'data'. */
+class CopyOut extends CopyIn {
+  submit(connection) {
+    const { stream } = connection;
+    const [listener, ...more] = stream.listeners('data');
+    assert.deepEqual(more, []);
+    stream.removeListener('data', listener);
+    let left = 0;
+    stream.on('readable', () => {
+      for (let bytes; (bytes = stream.read()) !== null;) {
+        if (left > 0) {
+          assert.equal(bytes.length, left);
+          this.got.push(`${bytes}`);
+          left = 0;
+        } else if (bytes[0] === 99) this.got.push('done');
+        else left = bytes.readUInt32BE(1) - 4;
+      }
+      this.stop?.();
+    });
+    connection.query(this.text);
+  }
+}
+
 describe('What is submitted to a client of quickgres/pg', () => {
   let client, server;
   before(async () => { server = await sharedServer(); });
@@ -200,9 +245,26 @@ describe('What is submitted to a client of quickgres/pg', () => {
     }
   });
 
-  it('says what it cannot do: COPY', async () => {
-    class Copy extends Reader { submit(connection) { this.connection = connection; } }
-    const [got] = await once(client.query(new Copy()), 'over');
+  it('says what it cannot do: to send nothing, and what is no COPY', async () => {
+    class Nothing extends Reader { submit(connection) { this.connection = connection; } }
+    const [got] = await once(client.query(new Nothing()), 'over');
     assert.match(got[0], /text must be a string/);
+    class Simple extends Reader { submit(connection) { connection.query(this.text); } }
+    assert.deepEqual((await once(client.query(new Simple('START_REPLICATION 0/0')), 'over'))[0], ['0A000']);
+  });
+
+  it('copies as pg-copy-streams does, by the messages that it writes to the stream of the connection and reads there', async () => {
+    await client.query('CREATE TEMP TABLE copied (a int)');
+    const copyIn = text => client.query(new CopyIn('COPY copied FROM STDIN', text));
+    assert.deepEqual((await once(copyIn('1\n2\n'), 'over'))[0], ['COPY 2', 'ready']);
+    assert.deepEqual((await once(copyIn('x\n'), 'over'))[0], ['22P02']);
+    assert.deepEqual((await once(copyIn(undefined), 'over'))[0], ['COPY from stdin failed: enough']);
+    const copyOut = text => client.query(new CopyOut(text));
+    assert.deepEqual((await once(copyOut('COPY (SELECT a FROM copied ORDER BY a) TO STDOUT'), 'over'))[0], ['1\n2\n', 'COPY 2', 'done', 'ready']);
+    assert.deepEqual((await once(copyOut('COPY nothing TO STDOUT'), 'over'))[0], ['42P01']);
+    const left = copyOut('COPY (SELECT generate_series(1, 10000000)) TO STDOUT');
+    left.stop = () => left.emit('close');
+    await once(left, 'close');
+    assert.equal((await client.query('SELECT a FROM copied')).rowCount, 2);
   });
 });
