@@ -254,6 +254,9 @@ class Client extends Steps {
   /** @type {string|undefined} 'I' idle, 'T' in a transaction block, 'E' in a failed one, as of the last answer */
   get transactionStatus() { return this.#session === null ? undefined : this.#pipeline.status; }
 
+  /** @private The stream to the server while the connection is open, which quickgres/pg shows. */
+  get stream() { return this.#session?.socket.stream ?? null; }
+
   /** @private See Session.listen. */
   get channels() { return (this.#channels ??= require('./listen').channelsOf(this)); }
 

@@ -25,15 +25,22 @@ function settle(work, callback, none, Own) {
 
 /** The `connection` of a client. Emits 'parameterStatus', and 'rowDescription' for a Submittable. */
 class Connection extends EventEmitter {
+  #client;
+  #unopened = Object.assign(new EventEmitter(), { // what there is before and after the stream
+    destroy: (error = new quickgres.ConnectionError('destroyed')) => this.#client.destroy(error),
+    end() { this.destroy(); }
+  });
+
   constructor(client) {
     super();
     if (!(client instanceof quickgres.Client)) throw new TypeError('quickgres/pg has no Connection to be made: use Client');
     this.on('error', error => client.destroy(error));
-    this.stream = Object.assign(new EventEmitter(), { destroy: (error = new quickgres.ConnectionError('destroyed')) => client.destroy(error) });
-    client.on('end', () => this.stream.emit('end'));
+    client.on('end', () => this.#unopened.emit('end'));
   }
 
-  end() { setImmediate(() => this.emit('error', new Error('Connection terminated unexpectedly'))); }
+  get stream() { return this.#client.stream ?? this.#unopened; }
+
+  end() { this.stream.end(); }
 }
 
 /** A pool adds it to the config of a client: `{ client, opening }`, a connection and the promise of its connect(). */
