@@ -69,4 +69,19 @@ describe('An error of quickgres/pg', () => {
     const other = new TypeError('x');
     assert.equal(errorOf(other), other);
   });
+
+  it('of connecting has what the system said', () => {
+    const cause = Object.assign(new Error('connect'), { errno: -111, code: 'ECONNREFUSED', syscall: 'connect', address: '::1', port: 1 });
+    const refused = () => new ConnectionError('x', { code: 'ECONNREFUSED', cause });
+    const { errno, syscall, address, port } = errorOf(refused());
+    assert.deepEqual([errno, syscall, address, port], [-111, 'connect', '::1', 1]);
+    assert.deepEqual(errorOf(new AggregateError([refused(), refused()], 'x')).errors.map(({ port, address }) => [port, address]), [[1, '::1'], [1, '::1']]);
+  });
+
+  it('is translated in a time that is linear in its message', () => {
+    const message = `port must be a number ${'"'.repeat(1e5)}x`;
+    const begun = process.cpuUsage().user;
+    errorOf(new Error(message));
+    assert.ok(process.cpuUsage().user - begun < 2e6); // quadratic, it takes 10 s
+  });
 });
