@@ -1,6 +1,7 @@
 'use strict';
 
 const { EventEmitter } = require('node:events');
+const { late } = require('./late');
 const { AbortError, UsageError, checkText, checkValues, isPiece, kindOf } = require('./protocol');
 const { CloseRequest, D, LOWER_CASE, Z, again, callerOf, copyDirection, promised, send, submit, throwIfAborted, tooLong, watchLimits } = require('./pipeline');
 const { NAMES, NO_OPTIONS, NO_VALUES, checkOptions, keep, optionsOf } = require('./options');
@@ -10,8 +11,8 @@ const { RowReader } = require('./rows');
 const { QueryRequest } = requests;
 
 // What a plain query does not need is loaded late.
-let streams;
-const stream = () => (streams ??= require('./stream'));
+const later = late({ stream: () => require('./stream') });
+const stream = () => later.stream;
 
 /** The options of kig/quickgres 0.4's form. */
 function byPosition(values, format, cache, stream) {

@@ -3,7 +3,7 @@
 const { EventEmitter, once } = require('node:events');
 const quickgres = require('../..');
 const { ConnectionParameters, hide, libpqConfig } = require('./config');
-const { DatabaseError, Query, Submission, ask, configOf, errorOf, unhindered } = require('./query');
+const { DatabaseError, Query, Submission, ask, configOf, errorOf, lengthOf, unhindered } = require('./query');
 const { TypeOverrides, adoptTypes } = require('./types');
 const { escapeIdentifier, escapeLiteral } = require('./values');
 
@@ -34,6 +34,7 @@ class Connection extends EventEmitter {
   constructor(client) {
     super();
     if (!(client instanceof quickgres.Client)) throw new TypeError('quickgres/pg has no Connection to be made: use Client');
+    this.#client = client;
     this.on('error', error => client.destroy(error));
     client.on('end', () => this.#unopened.emit('end'));
   }
@@ -65,7 +66,8 @@ class Client extends EventEmitter {
     };
     hide(this, { password, ssl, _Promise: given.Promise, _state });
     this.connection = new Connection(client);
-    for (const name of ['notification', 'notice']) client.on(name, sent => this.emit(name, { name, ...sent }));
+    client.on('notification', sent => this.emit('notification', { name: 'notification', ...sent }));
+    client.on('notice', sent => this.emit('notice', { name: 'notice', length: lengthOf(sent), ...sent }));
     client.on('parameter', (parameterName, parameterValue) => this.connection.emit('parameterStatus', { parameterName, parameterValue }));
     client.on('error', error => { if (!this._ending) this._lost(errorOf(error)); });
     client.on('end', () => this._over());

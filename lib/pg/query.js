@@ -14,6 +14,10 @@ const { prepareValue } = require('./values');
 const FIELDS = ['severity', 'code', 'detail', 'hint', 'position', 'internalPosition', 'internalQuery', 'where',
   'schema', 'table', 'column', 'dataType', 'constraint', 'file', 'line', 'routine'];
 
+/** The length of an error's or a notice's message. Each field has a letter, its text and a zero; the severity comes twice. */
+const lengthOf = fields => ['message', 'severity', ...FIELDS].map(name => fields[name]).filter(value => value !== undefined)
+  .reduce((sum, value) => sum + Buffer.byteLength(String(value)) + 2, 5);
+
 /**
  * A server's error in node-postgres' form: its name is 'error', its numbers are strings, and absent fields are undefined
  * properties, by which db-errors recognizes it.
@@ -24,9 +28,7 @@ class DatabaseError extends PostgresError {
   constructor(fields) {
     super({ message: typeof fields === 'string' ? fields : fields.message });
     for (const name of FIELDS) this[name] = fields[name] && String(fields[name]);
-    // The message's length. Each field has a letter, its text and a zero; the severity comes twice.
-    const texts = [this.message, this.severity, ...FIELDS.map(name => this[name])].filter(text => text !== undefined);
-    this.length = texts.reduce((sum, text) => sum + Buffer.byteLength(text) + 2, 5);
+    this.length = lengthOf(this);
   }
 }
 
@@ -51,10 +53,10 @@ function errorOf(error) {
     const message = `Port should be >= 0 and < 65536. Received type number (${port}).`; // as net.connect
     return Object.assign(new RangeError(message, { cause: error }), { code: 'ERR_SOCKET_BAD_PORT' });
   }
-  const known = Object.keys(MESSAGES).find(each => error.code === each || error.message.includes(each));
-  if (isLost && known) Object.assign(error, { message: MESSAGES[known], cause: cause ?? new Error(error.message) });
   // What the system said: errno, syscall, and address and port, or hostname.
   for (const each of error instanceof AggregateError ? error.errors : [error]) if (each.cause?.syscall) Object.assign(each, { ...each.cause });
+  const known = Object.keys(MESSAGES).find(each => error.code === each || error.message.includes(each));
+  if (isLost && known) Object.assign(error, { message: MESSAGES[known], cause: cause ?? new Error(error.message) });
   return error;
 }
 
@@ -134,9 +136,9 @@ class Query extends EventEmitter {
 
   finish(error, results) {
     const { callback } = this;
-    if (error && !callback) this.emit('error', error);
-    else callback?.(error, results);
-    if (!error) this.emit('end', results);
+    if (error) return callback ? callback(error) : this.emit('error', error);
+    callback?.(null, results);
+    this.emit('end', results);
   }
 }
 
@@ -178,15 +180,15 @@ class EmittingReader extends RowReader {
  */
 class Submission extends EventEmitter {
   #client;
+  #copied; // the text of a COPY
   #ended = false; // by end(), not by a loss
   #first = []; // the reader of the first row, until rows are wanted
   #query;
+  #stream;
   #state = 'open'; // or 'failed', 'over'
-  #copied; // the text of a COPY
   #work; // the last step
 
   /** Emits 'rowDescription' `({ fields })` or 'noData', then 'over' and 'readyForQuery' when the connection is free. */
-  #stream;
   constructor(client, query, timeout) {
     super();
     this.#client = client;
@@ -207,21 +209,17 @@ class Submission extends EventEmitter {
 
   async #begin() {
     this.#query.submit(this);
+    if (this.#copied !== undefined) return this.#copy();
     this.#client.startQuery(this.text, this.values, 0, false);
     this.#first = [await this.#client.getResults(1)];
     if (this.#state !== 'open') return;
     const [{ rowParser }] = this.#first;
-    if (this.#copied !== undefined) return this.#copy();
     if (rowParser === undefined) return this.emit('noData');
     const description = { fields: rowParser.columns.map(fieldOf) };
     this.#query.handleRowDescription(description);
     this.emit('rowDescription', description);
   }
 
-  #fail(error) {
-    if (this.#state !== 'open') return;
-    this.#state = 'failed';
-    this.#query.handleError(errorOf(error), this);
   async #copy() {
     const query = this.#query;
     const direction = copyDirection(this.#copied);
@@ -249,6 +247,10 @@ class Submission extends EventEmitter {
   query(text) { this.#copied = text; }
   sendCopyFail(message) { this.stream.fail(message); }
 
+  #fail(error) {
+    if (this.#state !== 'open') return;
+    this.#state = 'failed';
+    this.#query.handleError(errorOf(error), this);
     this.sync();
   }
 
@@ -295,4 +297,4 @@ class Submission extends EventEmitter {
   }
 }
 
-module.exports = { DatabaseError, Query, SHARED, Submission, ask, configOf, errorOf, unhindered };
+module.exports = { DatabaseError, Query, SHARED, Submission, ask, configOf, errorOf, lengthOf, unhindered };

@@ -42,7 +42,7 @@ describe('A client of quickgres/pg', () => {
 
   it('tells by promise or callback why it cannot connect', async () => {
     const nowhere = { ...server.config, port: 1 };
-    await assert.rejects(new pg.Client(nowhere).connect(), { code: 'ECONNREFUSED' });
+    await assert.rejects(new pg.Client({ ...nowhere, host: '127.0.0.1' }).connect(), { code: 'ECONNREFUSED', syscall: 'connect', address: '127.0.0.1', port: 1 });
     const error = await new Promise(resolve => new pg.Client(nowhere).connect(resolve));
     assert.equal(error.code, 'ECONNREFUSED');
     for (const port of [99999, -1, 'none']) {
@@ -154,6 +154,21 @@ describe('A client of quickgres/pg', () => {
     assert.equal(client._queryable, true);
     await client.end();
     assert.equal(client._queryable, false);
+  });
+
+  it('has the stream to the server, and tells how long a notice is', async () => {
+    const { connection } = client;
+    const { stream } = connection;
+    assert.equal(stream.remotePort, server.port);
+    for (const name of ['setNoDelay', 'ref', 'unref', 'pause', 'resume']) assert.equal(typeof stream[name], 'function');
+    const noticed = once(client, 'notice');
+    await client.query("DO $$ BEGIN RAISE NOTICE 'x'; END $$");
+    const [{ name, length, message }] = await noticed;
+    assert.deepEqual([name, message, length > 60], ['notice', 'x', true]);
+    const over = new Promise(resolve => client.once('end', resolve));
+    stream.destroy();
+    await over;
+    assert.equal(typeof connection.stream.destroy, 'function');
   });
 
   it('gives a query of its class to events', async () => {
