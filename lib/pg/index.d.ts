@@ -291,7 +291,7 @@ export { Client as ClientBase };
 export class Connection extends EventEmitter {
   /** @param config any @throws {TypeError} always: only a client makes one */
   constructor(config?: ConnectionConfig);
-  /** The stream to the server; `destroy()` closes the connection. */
+  /** The stream to the server: a net.Socket or a tls.TLSSocket. Before and after the connection it has `destroy()` and `end()` alone. */
   readonly stream: Duplex;
   /** Sends Bind. @param config its fields @param more whether another message follows */
   bind(config: BindConfig | null, more: boolean): void;
@@ -453,7 +453,7 @@ export class Pool extends EventEmitter implements Queryable {
   on(event: string | symbol, listener: (...args: any[]) => void): this;
 }
 
-/** A query with events: 'row', then 'end', or 'error'. */
+/** A query with events: 'row' for each row as it arrives, then 'end', or 'error'. Rows are kept for a callback, or if nothing listens to 'row'. */
 export class Query<R extends QueryResultRow = any> extends EventEmitter implements Submittable {
   /** @param config a text, or a config @param values of the parameters @param callback in place of events */
   constructor(config?: string | QueryConfig, callback?: (error: Error | undefined, result: ResultBuilder<R>) => void);
