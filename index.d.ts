@@ -300,15 +300,15 @@ export interface SimpleQueryOptions extends Abortable, Retry {
 }
 
 /** Options of one query of a batch. */
-export interface BatchOptions<S extends Receiver = Receiver> extends StatementOptions {
+export interface BatchOptions extends StatementOptions {
   /** What rows are. Default: the config's `decode`. */
   decode?: Decode | undefined;
-  /** What takes the result, without `decode`. Default: a new RowReader. */
-  stream?: S | undefined;
 }
 
 /** Options of `query`. */
-export interface QueryOptions<S extends Receiver = Receiver> extends BatchOptions<S>, RequestOptions {
+export interface QueryOptions<S extends Receiver = Receiver> extends BatchOptions, RequestOptions {
+  /** What takes the result, without `decode`. Default: a new RowReader. */
+  stream?: S | undefined;
   /** Bytes up to which a slow target does not slow down the connection, see `queryTo`. Default: 1048576. */
   buffer?: number | undefined;
 }

@@ -20,7 +20,7 @@ const PLACE = ['alone', 'retry'];
 
 const NAMES = {
   batch: new Set([...LIMITS, ...PLACE]),
-  batched: new Set([...STATEMENT, 'decode', 'stream']),
+  batched: new Set([...STATEMENT, 'decode']),
   copyFrom: new Set(['signal', 'highWaterMark', 'columns', 'stall_timeout']),
   copyTo: new Set(['signal', 'highWaterMark', 'stall_timeout', 'buffer', 'alone']),
   cursor: new Set([...STATEMENT, 'batchSize', 'decode', 'signal']),

@@ -128,17 +128,11 @@ class Session extends EventEmitter {
   batch(queries, options = NO_OPTIONS) {
     return promised(() => {
       checkOptions(options, NAMES.batch);
-      const receiverFor = target => {
-        checkRepeated(options);
-        return stream().receiverFor(target);
-      };
       const lease = this.#lease;
-      let request = new requests.BatchRequest(queries, receiverFor, lease);
-      const { given, inputs } = request;
-      const make = () => request.scope === null ? request : (request = new requests.BatchRequest(inputs, receiverFor, lease));
-      const text = inputs.length > 0 ? `${inputs.length} ${inputs[0][0]}` : undefined;
-      const promise = send(lease, options, make, undefined, () => given.length === 0, text);
-      return given.reduce((last, receiver) => stream().untilTaken(receiver, last), promise);
+      let request = new requests.BatchRequest(queries, lease);
+      const { inputs } = request;
+      const make = () => request.scope === null ? request : (request = new requests.BatchRequest(inputs, lease));
+      return send(lease, options, make, undefined, undefined, inputs.length > 0 ? `${inputs.length} ${inputs[0][0]}` : undefined);
     });
   }
 

@@ -30,14 +30,12 @@ function isQuery(list) {
 class BatchRequest extends Request {
   /**
    * @param {Array<string|[string, Array, object]>} queries see Session.batch
-   * @param {function(object): object} receiverFor makes the receiver for a `stream`
    * @param {Scope|object} lease see Scope.run
    */
-  constructor(queries, receiverFor, lease) {
+  constructor(queries, lease) {
     super();
     if (!Array.isArray(queries)) throw new TypeError(`batch takes an array of [text, values, options], not ${kindOf(queries)}`);
     if (isQuery(queries)) throw new TypeError('batch takes an array of queries, not one query: write batch([query])');
-    this.given = [];
     /** The queries for a repetition, on a lease that may repeat. */
     this.inputs = [];
     this.queries = mapQueries(Array.from(queries), each => {
@@ -45,11 +43,10 @@ class BatchRequest extends Request {
       else if (!Array.isArray(each)) throw new TypeError(`a query of a batch is a text or [text, values, options], not ${kindOf(each)}`);
       const [text, values = NO_VALUES, options = NO_OPTIONS] = isPiece(each[0]) ? [...each[0], each[1]] : each;
       if (options !== NO_OPTIONS) checkOptions(options, NAMES.batched);
-      const { format = 0, cache = true, stream, paramTypes, decode } = options;
+      const { format = 0, cache = true, paramTypes, decode } = options;
       checkText(text, 'text');
       if (copyDirection(text) === 'in') throw new TypeError('COPY FROM STDIN cannot be part of a batch: use copyFrom');
-      let receiver = decode === undefined ? undefined : new RowReader(options);
-      if (stream !== undefined) this.given.push(receiver = receiverFor(stream));
+      const receiver = decode === undefined ? undefined : new RowReader(options);
       const checked = lease.keep(text, values);
       if (lease.scope === null) this.inputs.push([text, checked, options]);
       return new QueryRequest(text, checked, format, cache, paramTypes, receiver);
@@ -106,7 +103,7 @@ class BatchRequest extends Request {
 
   canResend() {
     const { index, queries } = this;
-    return this.given.length === 0 && index < queries.length && queries[index].canResend() &&
+    return index < queries.length && queries[index].canResend() &&
       queries.every(({ values }) => values !== null) &&
       queries.slice(0, index).every(({ receiver: { cmd } }) => UNDONE.has(cmd));
   }
@@ -118,15 +115,6 @@ class BatchRequest extends Request {
       query.reset();
       if (query.receiver !== undefined) query.receiver.rows = [];
     }
-  }
-
-  ready() {
-    const place = this.queries.findIndex(({ receiver }) => receiver?.error !== undefined);
-    if (place >= 0 && this.error === undefined) {
-      this.error = this.queries[place].receiver.error;
-      Reflect.set(Object(this.error), 'index', place); // the error is the caller's, and may be any value
-    }
-    this.settle();
   }
 }
 

@@ -1,7 +1,6 @@
 'use strict';
 
 const assert = require('node:assert/strict');
-const { Writable } = require('node:stream');
 const { Client, RowReader } = require('../../..');
 const { sql } = require('../../../lib/sql');
 const {
@@ -158,33 +157,6 @@ describe('batch', () => {
     assert.ok(rows[0][0] <= 4, `${rows[0][0]} statements`);
   });
 
-  it('passes each result to its own stream', async () => {
-    const client = await connected();
-    const pieces = [];
-    const stream = new Writable({
-      write(chunk, encoding, done) {
-        pieces.push(chunk);
-        done();
-      }
-    });
-    const [result, reader] = await client.batch([['SELECT 1 AS a', [], { stream }], ['SELECT 2 AS a']]);
-    assert.equal(result, stream);
-    assert.equal(reader.rows[0].a, '2');
-    assert.deepEqual(Buffer.concat(pieces), hex(`
-      54 0000001a 0001 'a' 00 00000000 0000 00000017 0004 ffffffff 0000
-      44 0000000b 0001 00000001 '1'  43 0000000d 'SELECT 1' 00`));
-  });
-
-  it('fails when a receiver throws', async () => {
-    const client = await connected();
-    const error = new Error('cannot take it');
-    const stream = { write() { throw error; } };
-    await assert.rejects(client.batch([['SELECT 1'], ['SELECT 2', [], { stream }]]), error);
-    assert.equal(error.index, 1);
-    const odd = { write() { throw 'no error'; } }; // eslint-disable-line no-throw-literal
-    assert.equal(await client.batch([['SELECT 1', [], { stream: odd }]]).catch(thrown => thrown), 'no error');
-  });
-
   it('decodes as each query says', async () => {
     const client = await connected();
     const [text, decoded, own] = await client.batch([
@@ -204,7 +176,7 @@ describe('batch', () => {
       [['SELECT 1\0'], /null byte/],
       [['SELECT 1', [], { format: 7 }], /format must be/],
       [['COPY t FROM STDIN'], /COPY FROM STDIN cannot be part of a batch/],
-      [['SELECT 1', [], { stream: {} }], /stream must be/],
+      [['SELECT 1', [], { stream: {} }], /there is no option stream here/],
       [5, /a query of a batch is/],
       [null, /a query of a batch is/],
       [{ text: 'SELECT 1' }, /a query of a batch is/]

@@ -890,21 +890,6 @@ describe('queryTo', () => {
       assert.ok(wire.stats.bytes.toClient > 20e6, 'nobody was cancelled');
     });
 
-    it('a batch that streams a long result is held to the pace of its reader as well', async () => {
-      const client = await connected();
-      const stream = new Slow({ highWaterMark: 1 });
-      const result = client.batch([['SELECT 1'], [LONG, [20000], { stream }]]);
-      await stream.asked();
-      let before;
-      do {
-        before = stream.writableLength;
-        await sleep(50);
-      } while (stream.writableLength !== before || before === 0);
-      assert.ok(before < 1.4e6, `${before} bytes wait`);
-      stream.hurry();
-      assert.equal((await result).length, 2);
-    });
-
     it('takes a buffer in bytes, and nothing else', async () => {
       const client = await connected();
       for (const buffer of [-1, NaN, '1', null, true]) {
