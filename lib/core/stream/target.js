@@ -46,7 +46,7 @@ class Target {
   #settle; // resolve and reject of the current wait
   #stallTimeout;
   #unwatchStall = nothing;
-  #watcher = nothing;
+  #watcher = error => this.#over(error);
   #writing = 0; // writes that were not taken
 
   /** @param {number} [stallTimeout=60000] milliseconds until a stream that takes nothing is destroyed; 0: never */
@@ -67,7 +67,7 @@ class Target {
       this.stream = given.stream;
     }
     this.#before = this.#onSocket;
-    watch(this.stream, nothing);
+    watch(this.stream, this.#watcher);
   }
 
   get isHttp2() { return this.given.createPushResponse !== undefined && this.given.stream !== undefined && !isWrapped(this.given); }
@@ -165,16 +165,12 @@ class Target {
 
   /** Calls back once, when the stream can take more or is gone. One listener serves all waits: some middleware removes none. */
   wait(callback) {
-    const { stream } = this;
-    const finish = () => {
+    this.#onready = () => {
       this.#unwatchStall();
       this.#onready = nothing;
-      unwatch(stream, finish);
       callback();
     };
-    watch(stream, finish);
-    this.#onready = finish;
-    if (this.#ondrain === nothing) stream.on('drain', this.#ondrain = () => this.#onready());
+    if (this.#ondrain === nothing) this.stream.on('drain', this.#ondrain = () => this.#onready());
     this.#watchStall();
   }
 
@@ -197,14 +193,13 @@ class Target {
   giveUp(error) { this.#fail(error); this.destroy(error); }
 
   /** @param {function(Error)} ongone called once with the stream's error, or with an AbortError if it was only closed */
-  watch(ongone) {
-    this.#ongone = ongone;
-    this.#watcher = error => {
-      if (error === undefined && this.#ended) this.#settle?.resolve();
-      else this.#fail(error);
-      this.#take();
-    };
-    watch(this.stream, this.#watcher);
+  watch(ongone) { this.#ongone = ongone; }
+
+  #over(error) {
+    if (error === undefined && this.#ended) this.#settle?.resolve();
+    else this.#fail(error);
+    this.#take();
+    this.#onready();
   }
 
   #fail(error) {
@@ -249,9 +244,8 @@ class Target {
   release() {
     this.#unwatchStall();
     if (this.#ondrain !== nothing) this.stream.removeListener('drain', this.#ondrain);
-    unwatch(this.stream, this.#watcher);
-    this.#ongone = nothing;
-    if (this.#counted > 0) watch(this.stream, () => this.#take());
+    this.#ongone = this.#onready = nothing;
+    if (this.#counted === 0) unwatch(this.stream, this.#watcher);
     if (this.stream.release !== undefined && !this.#ended && !this.gone) this.stream.release();
   }
 
