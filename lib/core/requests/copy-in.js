@@ -10,12 +10,15 @@ const REASON = 500;
 /** The statement of a COPY, as QueryRequest needs it. */
 const COPY = Object.freeze({ name: '', key: '', disturbs: false, reads: false });
 
+/** What may be several statements: a semicolon with something behind it, even in a literal. */
+const SEVERAL = /;\s*\S/;
+
 /**
- * Writes a COPY as a simple Query, as psql does: some poolers and servers know no other way. Behind settings it is an extended
- * query without a Sync, since a Query would not end their transaction.
+ * Writes a COPY as a simple Query, as psql does: Pgpool-II knows no other way. An extended query takes the place of that for what
+ * may be several statements, which the server refuses there, and behind settings, whose transaction a Query would not end.
  */
 function writeCopy(request, writer, statements) {
-  request.simple = request.settings === undefined;
+  request.simple = request.settings === undefined && !SEVERAL.test(request.text);
   if (!request.simple) {
     request.bind(writer, statements);
     return writer.execute('', 0);
