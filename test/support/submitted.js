@@ -8,7 +8,7 @@ const { Statements } = require('../../lib/core/pipeline/statements');
 /** As much of a pipeline as a request needs. */
 function pipeline() {
   const errors = [];
-  return { cancelWaits: new Set(), events: { lost: error => errors.push(error) }, errors };
+  return { events: { lost: error => errors.push(error) }, errors };
 }
 
 /** What a request writes. */

@@ -38,15 +38,6 @@ async function cancelHead(pipeline, pause = FIRST_PAUSE, request = pipeline.head
   else setTimeout(cancelHead, pause, pipeline, Math.min(2 * pause, LONGEST_PAUSE), request).unref?.();
 }
 
-/** Cancels what is running, whatever that is; resolves when the CancelRequest was taken, or when the server reports a cancelled query. */
-function cancelAny(pipeline) {
-  const { cancelWaits } = pipeline;
-  return new Promise((resolve, reject) => {
-    cancelWaits.add(resolve);
-    pipeline.cancel().then(resolve, reject).finally(() => cancelWaits.delete(resolve));
-  });
-}
-
 /** From now on, until something is read, a connection that owes an answer counts as silent. */
 function expectAnswer(pipeline) {
   if (pipeline.head !== null) pipeline.askedAt = pipeline.givenUpAt ||= performance.now();
@@ -62,4 +53,4 @@ function giveUpAll(scope, error) {
   }
 }
 
-module.exports = { giveUp, giveUpAll, cancelAny, cancelHead, expectAnswer };
+module.exports = { giveUp, giveUpAll, cancelHead, expectAnswer };

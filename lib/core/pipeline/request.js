@@ -75,7 +75,6 @@ class Request {
   takeError(pipeline, buf, start, end, text = this.text) {
     const error = new PostgresError(decodeFields(buf, start, end));
     addHint(error, text);
-    if (error.code === '57014') for (const cancelled of pipeline.cancelWaits) cancelled();
     if (error.severity === 'FATAL' || error.severity === 'PANIC') return pipeline.events.lost(error);
     if (this.state === State.Failed) throw unexpected(this.state, ErrorResponse);
     this.fail(error, pipeline);

@@ -21,7 +21,7 @@ function sent({ text = 'SELECT a', values = [], cache = true, statements = new S
   const writer = new MessageWriter();
   request.promise = request.open(null);
   request.encode(writer, statements);
-  const pipeline = { statements, cancelWaits: new Set(), reader: { owned: false }, status: 'I' };
+  const pipeline = { statements, reader: { owned: false }, status: 'I' };
   return {
     request,
     written: Buffer.from(writer.take()),
