@@ -3,7 +3,7 @@
 const { late } = require('./late');
 const { ConnectionError, UsageError, isOurs, takeParameter } = require('./protocol');
 const { checkNoMore } = require('./options');
-const { KnownTexts, Pipeline, cancelAny, unhindered } = require('./pipeline');
+const { Pipeline, unhindered } = require('./pipeline');
 const { checkDecode } = require('./rows');
 const requests = require('./requests');
 const { Steps } = require('./steps');
@@ -50,7 +50,7 @@ class Client extends Steps {
     checkNoMore(arguments, 1, 'new Client({ connectionString: url, decode: true })');
     this.#config = config;
     const decode = config?.decode ?? undefined;
-    this.#common = { isPooled: false, knownTexts: new KnownTexts(), decoding: decode === undefined ? undefined : { decode } };
+    this.#common = { isPooled: false, decoding: decode === undefined ? undefined : { decode } };
     /** @type {Object<string, string>} settings that the server reports */
     this.serverParameters = Object.create(null);
     /** @type {Buffer|null} process id and secret, of which a CancelRequest is made */
@@ -249,7 +249,7 @@ class Client extends Steps {
    * Asks the server to cancel whatever it is running for this client. To cancel one query and no other, pass a `signal`.
    * @returns {Promise<void>} resolves when the server has taken the request
    */
-  cancel() { return cancelAny(this.#pipeline); }
+  cancel() { return this.#pipeline.cancel(); }
 
   /** @type {string|undefined} 'I' idle, 'T' in a transaction block, 'E' in a failed one, as of the last answer */
   get transactionStatus() { return this.#session === null ? undefined : this.#pipeline.status; }

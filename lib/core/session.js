@@ -89,7 +89,7 @@ class Session extends EventEmitter {
   #query(text, values, options) {
     checkOptions(options, NAMES.query);
     const { format, cache, paramTypes, decode, stream: target, buffer } = options;
-    const receiver = target === undefined ? undefined : stream().receiverFor(target, { buffer, text });
+    const receiver = target === undefined ? undefined : stream().receiverFor(target, buffer);
     const takes = () => receiver ?? (decode === undefined ? undefined : new RowReader(options));
     if (typeof text === 'string' && copyDirection(text) === 'in') return this.copyIn(text, values, takes(), options);
     const lease = this.#lease;
@@ -98,8 +98,7 @@ class Session extends EventEmitter {
     if (target === undefined) return send(lease, options, make, undefined, undefined, text);
     checkRepeated(options);
     const request = make();
-    const alone = options.alone || lease.common.knownTexts.isLong(text);
-    return stream().untilTaken(receiver, send(lease, { ...options, alone }, () => request, undefined, never, text), request);
+    return stream().untilTaken(receiver, send(lease, options, () => request, undefined, never, text), request);
   }
 
   /** @private Begins a COPY FROM STDIN, for which only a Client has steps. */

@@ -1,6 +1,6 @@
 'use strict';
 
-const { KnownTexts } = require('../core/pipeline');
+const { KnownTexts } = require('./known-texts');
 const { checkCount, checkOptions } = require('../core/options');
 
 const DEFAULTS = { size: 10, reserved: 1, acquire_timeout: 30000, idle_timeout: 30000, max_lifetime: 1800000, silence_timeout: 2000, min: 0 };

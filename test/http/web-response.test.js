@@ -6,7 +6,7 @@ const { getEventListeners, once } = require('node:events');
 const { ResponseCache } = require('../../lib/cache');
 const { respond } = require('../../lib/http');
 const { WebResponse } = require('../../lib/http/web-response');
-const { activity, connected, makeLong, proxied, sharedServer } = require('../support');
+const { activity, connected, proxied, sharedServer } = require('../support');
 
 const ROWS = 'SELECT i AS n, md5(i::text) AS t FROM generate_series(1, $1::int) i';
 const GIGABYTE = "SELECT repeat('x', 1000) FROM generate_series(1, 1000000)";
@@ -179,8 +179,7 @@ describe('respond to a WHATWG Request', () => {
     await until(() => long);
     assert.equal((await long.text()).split('\n').length, 20002);
     await waiting;
-    await makeLong(client, GIGABYTE);
-    const stalled = client.transaction(tx => respond(tx, requestOf(), GIGABYTE, [], { stall_timeout: 50 }));
+    const stalled = client.transaction(tx => respond(tx, requestOf(), GIGABYTE, [], { stall_timeout: 50, alone: true }));
     await assert.rejects(stalled, { name: 'UsageError', message: /because a query in it had failed/ });
     assert.equal((await client.query('SELECT 7 AS a')).rows[0].a, '7');
   });

@@ -2,6 +2,7 @@
 
 const assert = require('node:assert/strict');
 const { Connection } = require('../../lib/pool/connection');
+const { KnownTexts } = require('../../lib/pool/known-texts');
 const { sharedServer } = require('../support');
 const { endAfterTest } = require('../support/hooks');
 
@@ -53,7 +54,8 @@ describe('A connection of a pool', () => {
     const it = await connection();
     assert.ok(it.roundTrip < 1000);
     assert.equal(it.lateAt, Infinity);
-    const [first, middle, last] = ['a', 'b', 'c'].map(text => use(false, it.pipeline.common.knownTexts.of(text)));
+    const knownTexts = new KnownTexts();
+    const [first, middle, last] = ['a', 'b', 'c'].map(text => use(false, knownTexts.of(text)));
     for (const [i, each] of [first, middle, last].entries()) it.begin(each, 1000 + i);
     it.roundTrip = 100;
     assert.equal(it.lateAt, 1000 + 10 + 200);

@@ -3,7 +3,6 @@
 // What the tests of the query side share: one server for all files, clients that are ended after their test,
 // and servers that say what a test wants.
 
-const { Writable } = require('node:stream');
 const { startServer, startProxy } = require('pg-test-fixtures');
 const { Client } = require('../..');
 const { SAY, FakeServer, message } = require('./connecting');
@@ -44,19 +43,6 @@ async function proxied(config, options) {
   afterTest(() => proxy.stop());
   const client = await connected({ host: proxy.host, port: proxy.port, ...config });
   return { client, proxy, wire: proxy.connections[0] };
-}
-
-/** Makes a text known for long results: reads 2 MB of one, then leaves. */
-async function makeLong(client, text) {
-  let left = 2e6;
-  const target = new Writable({
-    write(chunk, encoding, callback) {
-      left -= chunk.length;
-      if (left > 0) callback();
-      else this.destroy();
-    }
-  });
-  await client.queryTo(target, text).catch(() => {});
 }
 
 /** What a server says before it takes queries. */
@@ -150,6 +136,6 @@ async function activity(client) {
 }
 
 module.exports = {
-  sharedServer, activity, connected, held, proxied, makeLong, faked, answering, GREETING,
+  sharedServer, activity, connected, held, proxied, faked, answering, GREETING,
   message, hex, int16, rowDescription, dataRow, commandComplete, ANSWER
 };

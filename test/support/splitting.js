@@ -6,7 +6,6 @@ const assert = require('node:assert/strict');
 const { Duplex, PassThrough } = require('node:stream');
 const { startProxy } = require('pg-test-fixtures');
 const { Client } = require('../..');
-const { KnownTexts } = require('../../lib/core/pipeline/known-texts');
 const { Pipeline } = require('../../lib/core/pipeline/pipeline');
 const { decodeParameterStatus } = require('../../lib/core/protocol');
 const { FrameReader } = require('../../lib/core/protocol/reader');
@@ -122,7 +121,7 @@ async function replay(asking, { bytes, greeting, results, events }, cuts) {
     notification: notification => seen.push(notification),
     parameter: (...message) => seen.push(decodeParameterStatus(...message)),
     lost: error => { throw error; }
-  }, { isPooled: false, knownTexts: new KnownTexts() });
+  }, { isPooled: false });
   pipeline.statements.limit = 256;
   pipeline.statements.tag = '';
   const memory = Buffer.alloc(65536);

@@ -7,7 +7,6 @@ const { again, callerOf, isFollowed, isStale, miscounted, promised, reasonOf, re
 const { Request, outcome } = require('./request');
 const { runInside, waitsForItself } = require('./inside');
 const { CloseRequest } = require('./close');
-const { KnownTexts } = require('./known-texts');
 const { Scope } = require('./scope');
 const { channel, trace } = require('./tracing');
 const { send } = require('./lease');
@@ -16,6 +15,6 @@ const limits = require('./limits');
 const sql = require('./sql');
 
 module.exports = {
-  Pipeline, Request, CloseRequest, KnownTexts, Scope, again, callerOf, isFollowed, isStale, miscounted, outcome, promised, reasonOf,
+  Pipeline, Request, CloseRequest, Scope, again, callerOf, isFollowed, isStale, miscounted, outcome, promised, reasonOf,
   rejectAgain, runInside, send, showCaller, unhindered, waitsForItself, channel, trace, ...sql, ...cancel, ...limits
 };

@@ -32,7 +32,7 @@ class Pipeline {
    * @param {object} events `notice(fields, buf, start, end)`, `notification(…)`, `parameter(buf, start, end)`; `lost(error)`:
    *   the connection is unusable, or closed by the server if there is no error; `queued()`: a request waits; `drained()`
    * @param {object} common what connections have in common that replace each other or belong to one pool: `decoding`, the default
-   *   of readers; `knownTexts`; `ownTypes`, see lib/core/requests; `silent`, see connect() of lib/core/connection; `isPooled`: the server has lost
+   *   of readers; `ownTypes`, see lib/core/requests; `silent`, see connect() of lib/core/connection; `isPooled`: the server has lost
    *   a statement, so that none gets a name any more
    */
   constructor(events, common) {
@@ -55,8 +55,6 @@ class Pipeline {
     this.session = undefined;
     this.socket = null; // null without a connection
     this.reader = null;
-    /** @type {Set<function>} called when the server reports a cancelled query */
-    this.cancelWaits = new Set();
     /** The times when a sent request was given up, and when the server was asked to cancel; 0 if something was read since. */
     this.givenUpAt = this.askedAt = 0;
     this.isCancelling = false;

@@ -46,15 +46,15 @@ class PacketReceiver {
 
 /**
  * @param {object} given a RowReader, a Node stream, or an object with `write(packet)`
- * @param {object} [options] `{ buffer, text }`, see StreamReceiver
+ * @param {number} [buffer] see StreamReceiver
  */
-function receiverFor(given, options) {
+function receiverFor(given, buffer) {
   if (given instanceof RowReader && given.write === RowReader.prototype.write) return given;
   if (given === null || typeof given !== 'object' || typeof given.write !== 'function') {
     throw new TypeError(`stream must be a RowReader, a writable stream or an object with write(packet), not ${kindOf(given)}`);
   }
   if (!given.pipe) return new PacketReceiver(given);
-  return new StreamReceiver(new Target(given), messages, options);
+  return new StreamReceiver(new Target(given), messages, buffer);
 }
 
 /**

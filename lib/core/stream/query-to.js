@@ -27,7 +27,7 @@ class ResultReceiver extends StreamReceiver {
 
 class ResultRequest extends QueryRequest {
   constructor(target, encoder, text, values, { format = 0, cache = true, paramTypes, buffer }) {
-    super(text, values, format, cache, paramTypes, new ResultReceiver(target, encoder, { buffer, text }));
+    super(text, values, format, cache, paramTypes, new ResultReceiver(target, encoder, buffer));
     /** @type {Buffer|undefined} the last bytes of the result */
     this.last = undefined;
   }
@@ -40,7 +40,6 @@ class ResultRequest extends QueryRequest {
   ready() {
     if (this.pending && this.error === undefined) {
       this.last = this.receiver.take();
-      this.receiver.forget();
     }
     super.ready();
   }
@@ -122,8 +121,7 @@ async function runInto(lease, target, make, options) {
       request.snapshot();
       await turn;
     }
-    const alone = options.alone || lease.common.knownTexts.isLong(request.text);
-    const { signal, statement_timeout, retry } = options; // a spread takes microseconds
+    const { signal, statement_timeout, retry, alone } = options; // a spread takes microseconds
     await send(lease, { signal, statement_timeout, retry, alone, onwait: end => { target.gone ? end(target.error) : (leave = end); } }, () => {
       if (target.gone) throw target.error;
       if (request.scope !== null) ({ receiver } = request = make()); // it was lost before

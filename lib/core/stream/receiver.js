@@ -67,24 +67,20 @@ class StreamReceiver {
   #encoder;
   #flushing;
   #isFirst = true; // no chunk has come before
-  #long = false;
   #stopped = false;
   #pipeline = null;
-  #text;
   #unwatch; // ends the watch of a wait
   #waiting = false;
 
   /**
    * @param {Target} target
    * @param {Encoder} encoder
-   * @param {object} [options] `buffer`: bytes above which a result is long, 1048576 by default; `text`: of a request with one
-   *   result, remembered if that is long
+   * @param {number} [buffer] bytes above which a result is long
    */
-  constructor(target, encoder, { buffer = BUFFER, text } = {}) {
+  constructor(target, encoder, buffer = BUFFER) {
     this.target = target;
     this.#encoder = encoder;
     this.#buffer = buffer;
-    this.#text = text;
     this.cmd = undefined;
     this.rowCount = 0;
     this.bytes = 0;
@@ -120,12 +116,8 @@ class StreamReceiver {
 
   complete() {
     this.flush();
-    this.forget();
     this.release();
   }
-
-  /** Forgets the text, if this result was not long. */
-  forget() { if (!this.#long) this.#pipeline.common.knownTexts.setLong(this.#text, false); }
 
   drop() {
     if (this.#flushing !== undefined) clearImmediate(this.#flushing);
@@ -187,20 +179,12 @@ class StreamReceiver {
     try {
       const isReady = this.target.write(piece) !== false;
       if (this.bytes <= this.#buffer || this.#stopped) return;
-      this.#lengthen();
+      this.#pipeline.holdBehind(this.#pipeline.head); // it is a long one
       if (!isReady && !(this.target.queued < AHEAD)) this.#pause();
     } catch (error) {
       this.error = error;
-      if (!this.#stopped && this.#text !== undefined) giveUp(this.#pipeline.head, error);
+      if (!this.#stopped) giveUp(this.#pipeline.head, error);
     }
-  }
-
-  /** Treats the result as a long one. */
-  #lengthen() {
-    if (this.#long) return;
-    this.#long = true;
-    this.#pipeline.common.knownTexts.setLong(this.#text, true);
-    this.#pipeline.holdBehind(this.#pipeline.head);
   }
 
   /** Stops reading until the target can take more or is gone. */

@@ -6,7 +6,6 @@ const http = require('node:http');
 const { PassThrough, Writable } = require('node:stream');
 const { setImmediate: turn } = require('node:timers/promises');
 const { Client } = require('../../..');
-const { KnownTexts } = require('../../../lib/core/pipeline');
 const { StreamReceiver, messages } = require('../../../lib/core/stream/receiver');
 const { connected, proxied, faked, hex, dataRow, ANSWER } = require('../../support');
 
@@ -291,7 +290,7 @@ describe('StreamReceiver', () => {
     const pieces = [];
     const sink = { queued: 0, write: piece => pieces.push(piece.length), wait() {} };
     const receiver = new StreamReceiver(sink, messages);
-    const pipeline = { common: { knownTexts: new KnownTexts() }, holdBehind() {}, results: make => make() };
+    const pipeline = { holdBehind() {}, results: make => make() };
     receiver.start(null, 0, pipeline);
     const chunk = Buffer.alloc(65536);
     for (let i = 0; i < 20; i++) { // as two reads of the socket at a time come
@@ -307,9 +306,9 @@ describe('StreamReceiver', () => {
     const told = [];
     const pipeline = {
       socket: { pause() { told.push('pause'); }, resume() { told.push('resume'); } },
-      common: { knownTexts: new KnownTexts() }, holdBehind() {}, results: make => make(), head: null
+      holdBehind() {}, results: make => make(), head: null
     };
-    const receiver = new StreamReceiver({ queued: Infinity, write: () => false, wait() {} }, messages, { buffer: 0 });
+    const receiver = new StreamReceiver({ queued: Infinity, write: () => false, wait() {} }, messages, 0);
     receiver.start(null, 0, pipeline);
     const row = dataRow('a');
     receiver.receiveData(row, 0, row.length, 1, false);

@@ -1,36 +1,23 @@
 'use strict';
 
 const assert = require('node:assert/strict');
-const { KnownTexts } = require('../../../lib/core/pipeline');
+const { KnownTexts } = require('../../lib/pool/known-texts');
 
 const times = (count, work) => { for (let i = 0; i < count; i++) work(i); };
 
 describe('KnownTexts', () => {
-  it('remembers whose last result was long', () => {
-    const texts = new KnownTexts();
-    assert.equal(texts.isLong('a'), false);
-    texts.setLong('a', true);
-    texts.setLong('b', true);
-    texts.setLong('b', false);
-    texts.setLong('c', false);
-    assert.deepEqual(['a', 'b', 'c'].map(text => texts.isLong(text)), [true, false, false]);
-    texts.setLong(undefined, true);
-    assert.equal(texts.isLong(undefined), false);
-  });
-
   it('remembers 256 texts', () => {
     const texts = new KnownTexts();
-    times(257, i => texts.setLong(`${i}`, true));
-    assert.deepEqual(['0', '1', '256'].map(text => texts.isLong(text)), [false, true, true]);
+    times(257, i => texts.of(`${i}`).answered(false, Infinity));
+    assert.deepEqual(['256', '1', '0'].map(text => texts.of(text).isQuick), [true, true, false]);
   });
 
   it('remembers no text of more than 65,536 characters, which may be data', () => {
     const texts = new KnownTexts();
     for (const length of [65536, 65537]) {
       const text = 'x'.repeat(length);
-      texts.setLong(text, true);
       texts.of(text).answered(false, Infinity);
-      assert.deepEqual([texts.isLong(text), texts.of(text).isQuick], Array(2).fill(length === 65536));
+      assert.equal(texts.of(text).isQuick, length === 65536);
     }
   });
 

@@ -21,9 +21,8 @@ const STEADY = 1024;
 /** After so many quick new texts in a row, those not seen yet count as quick: their values are written into them. */
 const MANY = 1000;
 
-/** What is known about a text: whether its last result was longer than its buffer, and whether it is quick. */
+/** What is known about a text: whether it is quick. */
 class KnownText {
-  isLong = false;
   #quick; // how many answers in a row were quick; undefined if none has come
   #slowAt = -Infinity;
   #texts;
@@ -63,11 +62,6 @@ class KnownTexts {
     if (this.#texts.size > MOST) this.#texts.delete(this.#texts.keys().next().value);
     return known;
   }
-
-  isLong(text) { return this.#texts.get(text)?.isLong === true; }
-
-  /** @param {string|undefined} text */
-  setLong(text, isLong) { if (text !== undefined && this.isLong(text) !== isLong) this.of(text).isLong = isLong; }
 }
 
 module.exports = { KnownTexts };
