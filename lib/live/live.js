@@ -19,7 +19,6 @@ const checkFrom = least => (value, name) => checkNumber(value, name, `a number f
 const CHECKS = Object.fromEntries(Object.keys(DEFAULTS).map(name => [name, checkFrom(/^(?:interval|max_lifetime)$/.test(name) ? 0 : 1)]));
 
 const headerOf = (request, name, headers = request?.headers) => (typeof headers?.get === 'function' ? headers.get(name) : headers?.[name]) ?? '';
-const acceptsGzip = header => header.toLowerCase().split(',').some(each => /^\s*(?:x-)?gzip\s*(?:;\s*q=(?!0(?:\.0*)?\s*$)|$)/.test(each));
 
 /** What a result depends on: undefined, if on everything. */
 const tagsOf = ({ tags }) => tags.length > 0 ? tags : [undefined];
@@ -56,13 +55,13 @@ class Live extends EventEmitter {
     if (!Array.isArray(tags) || !tags.every(tag => typeof tag === 'string')) throw new TypeError('tags must be an array of strings');
     const session = settings === undefined ? this.#session : this.#session.with(settings);
     if (!headerOf(request, 'accept').includes(TYPE)) return respond(session, ...place, text, values, plain);
-    const isZipped = plain.compress !== false && acceptsGzip(headerOf(request, 'accept-encoding'));
-    const attend = (target, ...asked) => this.#attend(target, isZipped, session, [...new Set(tags)], ...asked);
-    return respond({ queryTo: attend }, ...place, text, values, { ...plain, as: ['live'] });
+    // `respond` decides the headers and makes the target, as for a ResponseCache, which is no Session either.
+    const results = { queryTo: (target, ...asked) => this.#show(target, session, [...new Set(tags)], ...asked) };
+    return respond(results, ...place, text, values, { ...plain, as: ['live'], compress: false });
   }
 
   /** Shows the states of a result until the reader leaves. */
-  async #attend(target, isZipped, session, tags, text, given, options) {
+  async #show(target, session, tags, text, given, options) {
     const { as, signal, stall_timeout, statement_timeout, ...form } = options;
     throwIfAborted({ signal });
     checkOptions(options, NAMES.queryTo);
@@ -73,7 +72,7 @@ class Live extends EventEmitter {
     this.#admit(key);
     const limits = { statement_timeout, alone: form.alone, retry: true };
     const result = this.#results.get(key) ?? new Result({ session, text, values, ...form, limits }, tags, this.#options);
-    const reader = new Reader(target, isZipped, this.#options);
+    const reader = new Reader(target, this.#options);
     const unwatch = signal && watchSignal(signal, error => reader.end(error));
     this.#results.set(key, result);
     for (const tag of tagsOf(result)) this.#tagged.set(tag, (this.#tagged.get(tag) ?? new Set()).add(result));

@@ -1,25 +1,12 @@
 'use strict';
 
-const zlib = require('node:zlib');
 const { backend } = require('../core/protocol');
-
-const GZIP = { level: 3, finishFlush: zlib.constants.Z_SYNC_FLUSH };
 
 /** The most pieces of a state that are kept; slow readers come from many states. */
 const MOST = 16;
 
-/** Whole messages for readers. Each piece is compressed on its own and once: it refers to no other, so any reader can take it. */
-class Piece {
-  #compressed;
-
-  constructor(bytes) { this.bytes = bytes; }
-
-  /** @returns {Buffer} blocks of deflate that are not the last ones */
-  get compressed() { return (this.#compressed ??= zlib.deflateRawSync(this.bytes, GZIP)); }
-}
-
 /** Keeps the connection of a reader alive. */
-const NO_DATA = new Piece(Buffer.from([backend.NoData, 0, 0, 0, 4]));
+const NO_DATA = Buffer.from([backend.NoData, 0, 0, 0, 4]);
 
 /** @returns {Buffer} a NotificationResponse: so many rows from this position of the state before */
 function copy(position, count) {
@@ -73,12 +60,12 @@ class State {
   /** The rows as strings, a character for each byte. */
   #keys() { return this.#offsets.slice(1).map((end, i) => this.bytes.latin1Slice(this.#offsets[i], end)); }
 
-  /** @returns {Piece} what makes this state of the one that a reader has; a whole state begins with a RowDescription */
+  /** @returns {Buffer} what makes this state of the one that a reader has; a whole state begins with a RowDescription */
   from(before) {
     if (!this.#pieces.has(before)) {
       const isSame = before?.#description === this.#description;
       if (this.#pieces.size === MOST) this.#pieces.clear();
-      this.#pieces.set(before, new Piece(isSame ? this.#difference(positionsIn(before.#numbers, this.#numbers)) : this.bytes));
+      this.#pieces.set(before, isSame ? this.#difference(positionsIn(before.#numbers, this.#numbers)) : this.bytes);
     }
     return this.#pieces.get(before);
   }

@@ -37,7 +37,7 @@ function readerOf() {
   const reader = {
     shown: [], ended: [], state: undefined,
     show(state) {
-      if (state !== reader.state) reader.shown.push(messagesIn(state.from().bytes).list.slice(1, -1).join());
+      if (state !== reader.state) reader.shown.push(messagesIn(state.from()).list.slice(1, -1).join());
       reader.state = state;
     },
     end: error => reader.ended.push(error)
