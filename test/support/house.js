@@ -21,7 +21,7 @@ const LAYERS = [
 
 /** Entry points of their own, on top of all layers: the core never imports them. */
 const CAPABILITIES = [
-  'lib/cache', 'lib/http', 'lib/live', 'lib/replication', 'lib/pool', 'lib/pg', 'lib/sockets', 'lib/sql'
+  'lib/cache', 'lib/http', 'lib/live', 'lib/replication', 'lib/pool', 'lib/pg', 'lib/sockets', 'lib/sql', 'lib/types'
 ];
 
 /** Underscore fields of Node.js, and of cursors of pg, that tell what nothing public tells. */

@@ -1,0 +1,168 @@
+'use strict';
+
+const { decoders } = require('../..');
+const { Nullability } = require('./nullable');
+
+/** OIDs from here are the database's own. */
+const OWN = 16384;
+
+/** Types of values as `decode: true` makes them, and as parameters; all others are strings. */
+const COLUMNS = {
+  bool: 'boolean', bytea: 'Buffer', int2: 'number', int4: 'number', oid: 'number', xid: 'number', float4: 'number',
+  float8: 'number', int8: 'number | string', json: 'unknown', jsonb: 'unknown', timestamptz: 'Date | string'
+};
+const PARAMS = {
+  ...COLUMNS, bytea: 'Uint8Array | string', int8: 'number | bigint | string', numeric: 'number | bigint | string',
+  json: 'Value', jsonb: 'Value', timestamp: 'Date | string', timestamptz: 'Date | string',
+  unknown: 'Value', record: 'Value', anyarray: 'Value'
+};
+
+const TYPES = `SELECT t.oid, t.typname AS name, t.typtype AS kind, nullif(t.typbasetype, 0) AS base, e.oid AS element,
+    (SELECT array_agg(enumlabel::text ORDER BY enumsortorder) FROM pg_enum WHERE enumtypid = t.oid) AS labels,
+    format_type(t.oid, -1) AS sql
+  FROM pg_type t LEFT JOIN pg_type e ON e.typarray = t.oid`;
+
+/**
+ * Which columns are surely NOT NULL: not those of foreign tables, of parents whose children may differ, of tables with
+ * rules that answer something else, nor by a constraint that is not validated.
+ */
+const NAMES = `SELECT attrelid || '.' || attnum AS id, nspname AS schema, relname || '.' || attname AS name,
+    attnotnull AND NOT relhasrules AND (relkind IN ('p', 'm') OR (relkind = 'r' AND NOT relhassubclass))
+      AND NOT EXISTS (SELECT FROM pg_constraint
+        WHERE conrelid = attrelid AND contype = 'n' AND conkey = ARRAY[attnum] AND NOT convalidated) AS sure,
+    EXISTS (SELECT FROM pg_trigger WHERE tgrelid = attrelid AND NOT tgisinternal) AS triggers
+  FROM pg_attribute JOIN pg_class c ON c.oid = attrelid JOIN pg_namespace n ON n.oid = relnamespace
+  WHERE relkind IN ('r', 'p', 'v', 'm', 'f') AND attnum > 0 AND NOT attisdropped`;
+
+const VIEWS = `SELECT ev_class::text AS id, ev_action::text AS tree FROM pg_rewrite WHERE rulename = '_RETURN'`;
+
+/**
+ * Functions of PostgreSQL that make NULL of NULL alone. Not among them are to_char, which makes it of '', the time of
+ * an infinite timestamp, json's values, and what geometry does with shapes that do not fit.
+ */
+const STRICT = `SELECT oid::text FROM pg_proc
+  WHERE pronamespace = 'pg_catalog'::regnamespace AND NOT proretset AND prokind = 'f' AND (
+    oid IN (SELECT oprcode FROM pg_operator JOIN pg_type t ON t.oid = oprright WHERE typcategory <> 'G'
+      AND oprname IN ('=', '<>', '<', '>', '<=', '>=', '+', '-', '*', '/', '%', '||', '@>', '<@', '&&',
+        '~', '~*', '~~', '~~*', '!~', '!~*', '!~~', '!~~*'))
+    OR oid IN (SELECT castfunc FROM pg_cast JOIN pg_type t ON t.oid = castsource WHERE typcategory <> 'G'
+      AND typname NOT IN ('json', 'jsonb') AND casttarget NOT IN ('time'::regtype, 'timetz'::regtype))
+    OR proname IN ('now', 'concat', 'concat_ws', 'lower', 'upper', 'length', 'char_length', 'btrim', 'ltrim', 'rtrim',
+      'replace', 'md5', 'abs', 'round', 'ceil', 'floor', 'date_trunc', 'to_json', 'to_jsonb', 'json_build_object',
+      'jsonb_build_object', 'json_build_array', 'jsonb_build_array', 'gen_random_uuid', 'random', 'clock_timestamp',
+      'timezone'))`;
+const COUNTS = `SELECT oid::text FROM pg_proc WHERE pronamespace = 'pg_catalog'::regnamespace
+  AND proname IN ('count', 'row_number', 'rank', 'dense_rank', 'percent_rank', 'cume_dist')`;
+
+/** The tree of a function that this transaction makes, and that is gone with it. */
+const TREE = `SELECT prosqlbody::text AS tree FROM pg_proc
+  WHERE pronamespace = pg_my_temp_schema() AND proname = 'quickgres'`;
+
+/** A comment in SQL that says of columns what the server cannot know. */
+const SAID = /(?:--|\/\*) *not null:([^\n*]*)/g;
+
+class Undone extends Error {}
+
+/** What the database says about SQL, as types of TypeScript. */
+class Typing {
+  #columns; // types of columns, by 'table.column' and 'schema.table.column'
+  #decoded; // types of decoded columns, by their PostgreSQL type
+  #facts;
+  #names;
+  #session;
+  #types;
+  unsure = undefined; // why not all could be found about NULL
+
+  /** @param {Session} session @param {{columns?: Object<string, string>, types?: Object<string, string>}} config */
+  constructor(session, { columns = {}, types = {} }) {
+    this.#session = session;
+    this.#columns = new Map(Object.entries(columns));
+    this.#decoded = { ...COLUMNS, ...types };
+  }
+
+  async load() {
+    const results = await this.#session.batch([TYPES, NAMES, VIEWS, STRICT, COUNTS]);
+    const [types, names, views, strict, counts] = results.map(({ rows }) => rows);
+    this.#types = new Map(types.map(each => [each.oid, each]));
+    this.#names = new Map(names.map(each => [each.id, each]));
+    const trees = new Map(views.map(each => [each.id, each.tree]));
+    const known = new Map();
+    const nameOf = (table, column) => this.#names.get(`${table}.${column}`);
+    this.#facts = {
+      isSure: (table, column) => nameOf(table, column)?.sure === true,
+      refusesNull: (table, column) => nameOf(table, column)?.sure === true && !nameOf(table, column).triggers,
+      view: table => {
+        if (!known.has(table)) known.set(table, new Nullability(this.#facts).of(trees.get(table)).columns);
+        return known.get(table);
+      },
+      strict: new Set(strict.map(({ oid }) => oid)),
+      counts: new Set(counts.map(({ oid }) => oid))
+    };
+    const all = new Set(names.flatMap(({ schema, name }) => [name, `${schema}.${name}`]));
+    const missing = [...this.#columns.keys()].find(name => !all.has(name));
+    if (missing !== undefined) throw new Error(`the database has no column ${missing}, which package.json names`);
+  }
+
+  #typeOf(oid, of, isParam) {
+    const { name, base, labels, element: elementOid } = this.#types.get(oid) ?? {};
+    if (of[name] !== undefined) return of[name];
+    if (base) return this.#typeOf(base, of, isParam);
+    if (labels) return labels.map(label => JSON.stringify(label)).join(' | ');
+    if (!elementOid) return 'string';
+    const element = this.#types.get(elementOid);
+    const isText = element.kind === 'c' || (oid < OWN && decoders[oid] === undefined);
+    if (isText && !isParam) return 'string';
+    if (this.#types.get(element.base)?.element) return isParam ? 'Value' : '(string | null)[]'; // of a domain of lists
+    return `${isParam ? 'readonly ' : ''}(${this.#typeOf(elementOid, isParam ? PARAMS : COLUMNS, isParam)} | null)[]`;
+  }
+
+  #columnType({ oid, tableOid, column }) {
+    const { schema, name } = this.#names.get(`${tableOid}.${column}`) ?? {};
+    return this.#columns.get(`${schema}.${name}`) ?? this.#columns.get(name) ?? this.#typeOf(oid, this.#decoded, false);
+  }
+
+  /** @returns {Promise<{values: string[], row: string[]}>} rejects with the server's error */
+  async of(text) {
+    const { params, columns } = await this.#session.describe(text);
+    const sure = await this.#sure(text, params, columns);
+    const said = new Set([...text.matchAll(SAID)].flatMap(([, names]) => names.split(',').map(name => name.trim())));
+    const row = new Map(columns.map((column, index) => {
+      const isSure = sure.columns[index] || said.delete(column.name);
+      return [column.name, `${JSON.stringify(column.name)}: ${this.#columnType(column)}${isSure ? '' : ' | null'}`];
+    }));
+    const wrong = [...said].find(name => !row.has(name));
+    if (wrong !== undefined) throw new TypeError(`the comment "not null" names ${wrong}, which is no column`);
+    return {
+      values: params.map(({ oid }, index) =>
+        this.#typeOf(oid, PARAMS, true) + (sure.params.has(index + 1) ? '' : ' | null')),
+      row: [...row.values()]
+    };
+  }
+
+  /**
+   * What is never NULL, by the tree of a function with this body. The function never runs, and its transaction is
+   * rolled back. The text is that of one statement, since describe() took it; if it closed the body and went on, Parse
+   * would refuse it, as it does any two statements.
+   */
+  async #sure(text, params, columns) {
+    if (params.length + columns.length === 0) return { columns: [], params: new Set() };
+    const types = params.map(({ oid }) => this.#types.get(oid)?.sql);
+    const result = columns.length > 0 ? 'SETOF record' : 'void';
+    const head = `CREATE FUNCTION pg_temp.quickgres(${types.join(', ')}) RETURNS ${result}`;
+    let found;
+    try {
+      await this.#session.transaction(async tx => {
+        const [, { rows: [{ tree }] }] = await Promise.all([
+          tx.query(`${head} BEGIN ATOMIC\n${text}\n;END`, [], { cache: false }), tx.query(TREE)
+        ]);
+        found = new Nullability(this.#facts).of(tree);
+        throw new Undone();
+      });
+    } catch (error) {
+      if (!(error instanceof Undone)) this.unsure ??= error;
+    }
+    return found ?? { columns: [], params: new Set() };
+  }
+}
+
+module.exports = { Typing };
