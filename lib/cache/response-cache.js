@@ -125,8 +125,9 @@ class ResponseCache extends EventEmitter {
     const stale = 1000 * checkNumber(stale_while_revalidate, 'stale_while_revalidate');
     checkText(text, 'text');
     checkValues(values);
-    const key = JSON.stringify([text, snapshot(values), { as, ...form }, tags, maxAge, stale, ...session.lease?.settings?.values ?? []]);
-    return { key, tags: [...new Set(tags)], maxAge, stale, form: { as, ...form } };
+    const settings = session.lease?.settings;
+    const key = JSON.stringify([text, snapshot(values), { as, ...form }, tags, maxAge, stale, ...settings?.values ?? []]);
+    return { key, tags: [...new Set(tags)], hasSettings: settings !== undefined, maxAge, stale, form: { as, ...form } };
   }
 
   /** @returns {object|Promise<object>} an answer from memory, or one that is asked for */
@@ -182,12 +183,12 @@ class ResponseCache extends EventEmitter {
 
   async #fetch({ session, ...request }, prepared, text, values, limits) {
     const collector = new Collector(Math.min(this.max_answer_bytes, this.max_bytes));
-    const { tags, maxAge, stale, form, time } = request;
+    const { tags, hasSettings, maxAge, stale, form, time } = request;
     try {
       const asked = session.queryTo(collector, text, values, { ...form, ...limits });
       const { cmd, rowCount } = prepared === undefined ? await asked : (await Promise.all([asked, prepared]))[0];
       if (cmd !== 'SELECT' && cmd !== 'SHOW') this.#renew();
-      return { tags, maxAge, stale, form, time, body: collector.take(), cmd, rowCount, large: false, kept: false };
+      return { tags, hasSettings, maxAge, stale, form, time, body: collector.take(), cmd, rowCount, large: false, kept: false };
     } catch (error) {
       if (!collector.large) throw error;
       return { ...request, body: collector.take(), large: true };

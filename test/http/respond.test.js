@@ -506,6 +506,9 @@ describe('respond', () => {
         assert.ok(body.equals(fresh.body));
       }
       assert.equal((await get(port, {}, { url: '/tagged' })).headers['cache-control'], 'private, no-cache');
+      const { headers: { etag, 'cache-control': control } } = await get(port, {}, { url: '/user' });
+      assert.equal(control, 'private, no-cache', 'the next user of the browser has other settings');
+      assert.equal((await get(port, { 'if-none-match': etag }, { url: '/user' })).status, 304);
       assert.equal(fresh.headers.etag, undefined);
       const none = await get(port, {}, { url: '/none' });
       assert.deepEqual([none.status, none.headers.etag], [404, undefined]);

@@ -69,7 +69,7 @@ async function cached(now) {
     const [from, text, options] = {
       '/fresh': [client, LARGE], '/cached': [cache, LARGE], '/tagged': [cache, LARGE, { tags: ['t'] }],
       '/values': [cache, LARGE, { as: 'values' }], '/none': [cache, 'SELECT 1 WHERE false', { emptyStatus: 404 }],
-      '/show': [cache, 'SHOW TimeZone']
+      '/show': [cache, 'SHOW TimeZone'], '/user': [cache.with({ 'app.user': 'a' }), "SELECT current_setting('app.user')"]
     }[pathname];
     return respond(from, request, response, text, [], options);
   };

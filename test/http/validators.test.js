@@ -4,8 +4,8 @@ const assert = require('node:assert/strict');
 const { validate, etagOf, cacheControl } = require('../../lib/http/validators');
 
 /** An answer of a cache. */
-function answerOf(text, { tags = [], maxAge = 60000, stale = 15000, rowCount = 1, kept = true } = {}) {
-  return { body: Buffer.from(text), rowCount, tags, maxAge, stale, kept };
+function answerOf(text, { tags = [], hasSettings = false, maxAge = 60000, stale = 15000, rowCount = 1, kept = true } = {}) {
+  return { body: Buffer.from(text), rowCount, tags, hasSettings, maxAge, stale, kept };
 }
 
 /** A response that only has headers. */
@@ -41,8 +41,9 @@ describe('Cache-Control of an answer', () => {
       'private, max-age=2147483648, stale-while-revalidate=2147483648');
   });
 
-  it('has it asked for each time where it can be invalidated', () => {
+  it('has it asked for each time if it can be invalidated, or depends on settings', () => {
     assert.equal(cacheControl(answerOf('a', { tags: ['t'] }), 0), 'private, no-cache');
+    assert.equal(cacheControl(answerOf('a', { hasSettings: true }), 0), 'private, no-cache');
   });
 });
 
