@@ -414,6 +414,12 @@ export interface TransactionOptions extends Retry {
 export interface ListenOptions {
   /** Whether a pooler between client and server keeps the session, as PgBouncer does in session mode. Default: false. */
   session?: boolean | undefined;
+  /**
+   * Milliseconds after which a server that has said nothing is asked whether it is there, 0 for never. If it does not answer for
+   * 3 s, the connection is lost: the loops of a client throw, those of a pool get `missed`. The shortest time of a
+   * connection's loops counts. Default: 30000.
+   */
+  keepalive?: number | undefined;
   /** Makes the loop throw its reason. Default: none. */
   signal?: AbortSignal | undefined;
 }

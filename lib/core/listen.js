@@ -1,10 +1,13 @@
 'use strict';
 
 const { ConnectionError, checkText, quoted } = require('./protocol');
-const { outcome, showCaller, watchSignal } = require('./pipeline');
+const { CloseRequest, outcome, showCaller, submit, watchSignal } = require('./pipeline');
 
 /** The server truncates longer names. */
 const LONGEST_CHANNEL = 63;
+
+/** Milliseconds without a message until the server is asked whether it is there. */
+const KEEPALIVE = 30000;
 
 /** @throws {TypeError|RangeError} for an invalid channel name */
 function checkChannel(channel) {
@@ -39,11 +42,44 @@ async function listenOn(client, names, { session = false, signal }) {
   }
 }
 
+/**
+ * Asks a server that has said nothing since the last call, and gives the connection up if there is no answer: of a network that
+ * went dark, the system tells only after hours.
+ * @returns {function(number)} to be called each so many milliseconds
+ */
+function keeperOf(client) {
+  const { pipeline, pipeline: { scopes } } = client.lease;
+  let before;
+  return time => {
+    const { reads } = pipeline;
+    const isQuiet = reads === before;
+    before = reads;
+    // What is under way may take as long as it likes.
+    if (!isQuiet || client.state !== 'open' || pipeline.waited || scopes.active !== scopes.root) return;
+    const request = new CloseRequest('P', []);
+    submit(request, scopes.root).catch(() => {});
+    const giveUp = () => {
+      if (request.pending && pipeline.reads === reads) client.destroy(new ConnectionError(`the server was silent for ${time + Channels.patience} ms`));
+    };
+    setTimeout(setImmediate, Channels.patience, giveUp).unref?.(); // a busy program has not read yet
+  };
+}
+
 class Channels {
+  /** Milliseconds in which a server that is asked whether it is there has to answer. */
+  static patience = 3000;
+
+  #every = Infinity; // milliseconds between two calls of #keep
+  #keep;
   #listeners = new Map(); // sets by channel
   #say;
+  #timer;
 
-  constructor(say) { this.#say = say; }
+  /** @param {function(number)} keep see keeperOf */
+  constructor(say, keep) {
+    this.#say = say;
+    this.#keep = keep;
+  }
 
   get names() { return [...this.#listeners.keys()]; }
 
@@ -57,6 +93,7 @@ class Channels {
     const { channel } = listener;
     if (!this.#listeners.has(channel)) this.#listeners.set(channel, new Set());
     this.#listeners.get(channel).add(listener);
+    this.#keepAlive(options.keepalive ?? KEEPALIVE);
     return this.#say('LISTEN', channel, options);
   }
 
@@ -67,7 +104,22 @@ class Channels {
     listeners.delete(listener);
     if (listeners.size > 0) return undefined;
     this.#listeners.delete(channel);
+    if (this.#listeners.size === 0) this.#stop();
     return this.#say('UNLISTEN', channel);
+  }
+
+  /** The shortest time of the loops counts; 0 is none. */
+  #keepAlive(time) {
+    if (time === 0 || time >= this.#every) return;
+    this.#stop();
+    this.#every = time;
+    this.#timer = setInterval(() => this.#keep(time), time);
+    this.#timer.unref?.();
+  }
+
+  #stop() {
+    clearInterval(this.#timer);
+    this.#every = Infinity;
   }
 
   /** Ends all loops. @param {Error} [error] for them to throw */
@@ -80,7 +132,7 @@ function channelsOf(client) {
     if (command === 'LISTEN') await listenOn(client, [channel], options);
     else if (client.state === 'open') await client.query(`UNLISTEN ${quoted(channel)}`, [], { cache: false });
   };
-  const channels = new Channels(say);
+  const channels = new Channels(say, keeperOf(client));
   client.closed.then(error => channels.end(error && lost(error)));
   return channels;
 }
@@ -158,4 +210,4 @@ class Listener {
   }
 }
 
-module.exports = { Channels, Listener, channelsOf, checkChannel, listenOn };
+module.exports = { Channels, Listener, channelsOf, checkChannel, keeperOf, listenOn };

@@ -25,7 +25,7 @@ const NAMES = {
   copyTo: new Set(['signal', 'highWaterMark', 'stall_timeout', 'buffer', 'alone']),
   cursor: new Set([...STATEMENT, 'batchSize', 'decode', 'signal']),
   describe: new Set(['paramTypes', ...LIMITS, 'retry']),
-  listen: new Set(['session', 'signal']),
+  listen: new Set(['session', 'keepalive', 'signal']),
   query: new Set([...STATEMENT, 'decode', 'stream', 'buffer', ...LIMITS, ...PLACE]),
   queryTo: new Set(['as', 'int8', 'numeric', 'bytea', 'separator', 'end', 'stall_timeout', 'buffer', ...STATEMENT, ...LIMITS, ...PLACE]),
   readable: new Set(['highWaterMark', 'signal', 'stall_timeout']),
@@ -63,6 +63,7 @@ const CHECKS = {
     const level = typeof value === 'string' ? value.toLowerCase() : kindOf(value);
     if (!LEVELS.includes(level)) throw new TypeError(`isolation must be one of ${LEVELS.join(', ')}, not ${level}`);
   },
+  keepalive: value => checkNumber(value, 'keepalive', 'a number of milliseconds from 0', value => value >= 0),
   paramTypes(value) {
     if (Array.isArray(value) && value.length < 65536 && value.every(isOid)) return;
     throw new TypeError('paramTypes must be an array of type OIDs, such as [oid.int8], of the export oid');

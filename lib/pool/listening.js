@@ -2,13 +2,14 @@
 
 const { ConnectionError } = require('../..');
 const { quoted } = require('../core/protocol');
-const { Channels, listenOn } = require('../core/listen');
+const { Channels, keeperOf, listenOn } = require('../core/listen');
 const { PoolLease } = require('./lease');
 
 /** The connection on which all loops of a pool listen; it is replaced if it is lost. */
 class Listening {
   #hasListened = false;
   #isKept = false; // a pooler keeps the session
+  #keep; // see keeperOf
   #lease;
 
   /**
@@ -20,7 +21,7 @@ class Listening {
     const emit = (event, what) => event === 'connect' ? this.#listen(what) : onerror(what);
     const one = { ...options, size: 1, acquire_timeout: Infinity, idle_timeout: Infinity, max_lifetime: Infinity, exit_on_idle: false };
     this.#lease = new PoolLease(config, one, emit);
-    this.channels = new Channels((...what) => this.#say(...what));
+    this.channels = new Channels((...what) => this.#say(...what), time => this.#keep?.(time));
   }
 
   get isOver() { return this.#lease.refused !== undefined; }
@@ -38,6 +39,7 @@ class Listening {
   /** Listens on all channels of a new connection; if it is lost, another one is opened. */
   async #listen(client) {
     const { channels } = this;
+    this.#keep = keeperOf(client);
     client.on('notification', notification => channels.deliver(notification));
     try {
       await listenOn(client, channels.names, { session: this.#isKept });

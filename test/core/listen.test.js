@@ -1,8 +1,11 @@
 'use strict';
 
 const assert = require('node:assert/strict');
+const { setImmediate: turn, setTimeout: sleep } = require('node:timers/promises');
 const { ConnectionError } = require('../..');
-const { connected, proxied } = require('../support');
+const { Channels } = require('../../lib/core/listen');
+const { connected, held, proxied } = require('../support');
+const { shorten } = require('../support/hooks');
 
 /** The channels that the server notifies a client of. */
 async function channels(client) {
@@ -35,6 +38,81 @@ describe('listen', () => {
     assert.deepEqual(payloads, ['a', 'b', 'c']);
     assert.deepEqual(await channels(client), []);
     assert.deepEqual(await listener.next(), { value: undefined, done: true });
+  });
+
+  it('throws when the network has gone dark: a server that says nothing is asked, and does not answer', async () => {
+    shorten(Channels, 'patience', 20);
+    const { client, wire } = await proxied();
+    const lost = new Promise(resolve => { client.once('error', resolve); });
+    const listener = client.listen('news', { keepalive: 20 });
+    await listener.ready;
+    wire.stall();
+    await assert.rejects(listener.next(), { name: 'ConnectionError', message: /the server was silent for 40 ms/ });
+    assert.ok(await lost instanceof ConnectionError);
+    assert.equal(client.state, 'closed');
+  });
+
+  it('asks a quiet server, which answers, as often as the shortest time of its loops says, and never with 0', async () => {
+    const { client, wire } = await proxied();
+    const loops = [client.listen('never', { keepalive: 0 })];
+    await loops[0].ready;
+    const flights = () => wire.stats.flights.toServer;
+    const more = async count => {
+      const before = flights();
+      while (flights() < before + count) await sleep(5);
+    };
+    let before = flights();
+    await sleep(50);
+    assert.equal(flights(), before);
+    loops.push(client.listen('slowly'), client.listen('news', { keepalive: 10 }));
+    await more(5);
+    assert.equal(client.state, 'open');
+    for (const each of loops) await each.return();
+    before = flights();
+    await sleep(50);
+    assert.equal(flights(), before);
+  });
+
+  it('asks nothing while a query runs, a transaction waits for its function, or a cursor is open', async () => {
+    const { client, wire } = await proxied();
+    const { call, release } = await held();
+    const listener = client.listen('news', { keepalive: 5 });
+    await listener.ready;
+    const quiet = async () => {
+      const { patience } = Channels;
+      Channels.patience = 5;
+      await sleep(20);
+      const before = wire.stats.flights.toServer;
+      await sleep(50);
+      Channels.patience = patience;
+      assert.deepEqual([wire.stats.flights.toServer, client.state], [before, 'open']);
+    };
+    const query = client.query(`SELECT ${call}`);
+    await quiet();
+    await release();
+    await query;
+    await client.transaction(async tx => {
+      await tx.query('SELECT 1');
+      await quiet();
+    });
+    const cursor = client.cursor('SELECT generate_series(1, 10)', [], { batchSize: 1 });
+    await cursor.next();
+    await quiet();
+    await cursor.return();
+    await listener.return();
+  });
+
+  it('takes no busy program for a silent server', async () => {
+    const listener = client.listen('news', { keepalive: 10 });
+    await listener.ready;
+    shorten(Channels, 'patience', 100);
+    for (let i = 0; i < 3; i++) {
+      while (client.pending === 0) await turn();
+      for (const end = performance.now() + 200; performance.now() < end;);
+      while (client.pending > 0) await turn();
+    }
+    await client.query('SELECT 1');
+    await listener.return();
   });
 
   it('needs not be waited for: the LISTEN has left when it returns, before later queries', async () => {

@@ -2,7 +2,9 @@
 
 const assert = require('node:assert/strict');
 const { startProxy } = require('pg-test-fixtures');
+const { Channels } = require('../../lib/core/listen');
 const { sharedServer } = require('../support');
+const { shorten } = require('../support/hooks');
 const { opened, until } = require('./pools');
 
 const LISTENING = "SELECT pid FROM pg_stat_activity WHERE query ~ '^LISTEN'";
@@ -48,6 +50,24 @@ describe('The listening of a pool', () => {
     proxy.connections[0].stall();
     await assert.rejects(pool.listen('other', { signal: AbortSignal.timeout(50) }).ready, { name: 'TimeoutError' });
     assert.equal((await news.next()).value.missed, true);
+    await pool.end();
+    await proxy.stop();
+  });
+
+  it('are listened to again when the network has gone dark, without a request that would notice', async () => {
+    shorten(Channels, 'patience', 20);
+    const proxy = await startProxy({ target: await sharedServer() });
+    const { user, database } = await sharedServer();
+    const pool = await opened({}, { host: proxy.host, port: proxy.port, user, database });
+    const errors = [];
+    pool.on('error', ({ message }) => errors.push(message));
+    const news = pool.listen('news', { keepalive: 20 });
+    await news.ready;
+    proxy.connections[0].stall();
+    assert.equal((await news.next()).value.missed, true);
+    assert.match(errors[0], /the server was silent for 40 ms/);
+    await pool.query("NOTIFY news, 'behind'");
+    assert.equal((await news.next()).value.payload, 'behind');
     await pool.end();
     await proxy.stop();
   });

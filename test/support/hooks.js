@@ -25,6 +25,18 @@ module.exports = {
     endings.add(ending);
   },
 
+  /**
+   * Gives a property another value until the end of the test, for example a time that would be long.
+   * @param {object} object
+   * @param {string} name
+   * @param {*} value
+   */
+  shorten(object, name, value) {
+    const before = object[name];
+    object[name] = value;
+    endings.add(() => { object[name] = before; });
+  },
+
   mochaHooks: {
     async afterEach() {
       const failed = this.currentTest.state === 'failed';
