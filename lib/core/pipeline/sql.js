@@ -16,6 +16,8 @@ const BLANK = /[\s;(]+|--[^\n\r]*|\/\*[^]*?\*\//y;
 const HIDING = /'[^']*'|"[^"]*"|--[^\n\r]*|\/\*[^]*?(?:\*\/|$)/g;
 const COPYING = /\b(from|to)\s+std(?:in|out)\b/gi; // the server does not distinguish STDIN and STDOUT
 
+const ROLLBACK_TO = /\brollback\s+(?:(?:work|transaction)\s+)?to\b/gi;
+
 /** @returns {string} the first word in lower case, behind white space, comments, semicolons and parentheses; '' if there is none */
 function firstWord(text) {
   let off = 0;
@@ -32,16 +34,6 @@ function copyDirection(text) {
 }
 
 /** @returns {number} how often a text says ROLLBACK TO, whose command tag is that of ROLLBACK */
-function rollbacksTo(text) {
-  let count = 0;
-  let isRollback = false;
-  for (const token of tokens(text)) {
-    if (BETWEEN.test(token) && token !== ';') continue;
-    const word = token.toLowerCase();
-    if (isRollback && word === 'to') count++;
-    isRollback = word === 'rollback' || (isRollback && (word === 'work' || word === 'transaction'));
-  }
-  return count;
-}
+const rollbacksTo = text => text.replace(HIDING, ' ').match(ROLLBACK_TO)?.length ?? 0;
 
 module.exports = { D, LOWER_CASE, Z, copyDirection, firstWord, rollbacksTo };
