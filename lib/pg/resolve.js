@@ -39,16 +39,21 @@ function resolve(specifier, context, nextResolve) {
   return { url: pathToFileURL(file).href, format: 'commonjs', shortCircuit: true };
 }
 
-/** The hook `load`, for what `resolve` has left where it was. */
-function load(url, context, nextLoad) {
+/** @returns {string|undefined} the source in place of that of a CommonJS file of an installed pg or pg-pool */
+function sourceOf(url) {
   const [, name, pool] = INSTALLED.exec(url) ?? [];
-  if ((name ?? pool) === undefined || url.endsWith('.mjs')) return nextLoad(url, context);
+  if ((name ?? pool) === undefined || url.endsWith('.mjs')) return undefined;
   const file = JSON.stringify(fileFor(pool ?? `pg/lib/${name}`));
   // The `require` of such a source takes no ES modules before Node.js 24. Node finds the names for `import` by the last form.
-  const source = `${name === 'index' ? ['./client', 'pg-pool'].map(each => `${'require'}('${each}');`).join(' ') : ''}
+  return `${name === 'index' ? ['./client', 'pg-pool'].map(each => `${'require'}('${each}');`).join(' ') : ''}
     module.exports = ${'require'}('node:module').createRequire(${file})(${file});
     0 && (module.exports = ${'require'}(${file}));`;
-  return { format: 'commonjs', source, shortCircuit: true };
 }
 
-module.exports = { fileFor, load, resolve };
+/** The hook `load`, for what `resolve` has left where it was. */
+function load(url, context, nextLoad) {
+  const source = sourceOf(url);
+  return source === undefined ? nextLoad(url, context) : { format: 'commonjs', source, shortCircuit: true };
+}
+
+module.exports = { fileFor, load, resolve, sourceOf };

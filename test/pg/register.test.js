@@ -29,10 +29,10 @@ describe('quickgres/pg/register', () => {
   }
 
   /** Runs a program with the hooks, or without. @returns {{status: number, stdout: string, stderr: string}} */
-  function run(name, text, args = ['--import', 'quickgres/pg/register']) {
+  function run(name, text, args = ['--import', 'quickgres/pg/register'], cwd = folder) {
     write(name, text);
     const { NODE_V8_COVERAGE, NODE_OPTIONS, ...env } = process.env;
-    return spawnSync(process.execPath, [...args, name], { cwd: folder, env, encoding: 'utf8' });
+    return spawnSync(process.execPath, [...args, path.join(folder, name)], { cwd, env, encoding: 'utf8' });
   }
 
   const printed = (...given) => {
@@ -80,6 +80,27 @@ describe('quickgres/pg/register', () => {
       "console.log(types === pg.types, getTypeParser(23)('5'), typeof setTypeParser, arrayParser === types.arrayParser, builtins.INT8);";
     assert.equal(printed('b.mjs', types), 'true 5 function true 20');
     assert.equal(printed('b.js', "console.log(require('pg').real)", []), 'true');
+  });
+
+  it('starts no thread of hooks if pg is installed, keeps its path, by which tracers find it, and requires what they wrap', () => {
+    const files = {
+      'package.json': JSON.stringify({ name: 'pg', version: '8.23.1', main: './lib', exports: {
+        '.': { import: './esm/index.mjs', require: './lib/index.js' }, './lib/*': './lib/*.js', './lib/*.js': './lib/*.js'
+      } }),
+      'esm/index.mjs': "import pg from '../lib/index.js'; export const { Pool } = pg; export default pg;",
+      'lib/index.js': 'exports.real = true;', 'lib/client.js': 'exports.real = true;', 'lib/query.js': 'exports.real = true;'
+    };
+    for (const [name, text] of Object.entries(files)) write(`whole/node_modules/pg/${name}`, text);
+    write('whole/node_modules/pg-pool/index.js', 'exports.real = true;');
+    write('whole/nothing.js', "require('node:module').register = () => { throw new Error('a thread'); };");
+    const args = ['--require', path.join(folder, 'whole/nothing.js'), '--import', path.join(ROOT, 'lib/pg/register.js')];
+    const program = `import { createRequire } from 'node:module'; import pg, { Pool } from 'pg'; import Query from 'pg/lib/query.js';
+      import ours from 'quickgres/pg';
+      const require = createRequire(import.meta.url);
+      const file = require.resolve('pg');
+      console.log(pg === ours, Pool === ours.Pool, Query === ours.Query, require('pg') === ours, /whole.node_modules.pg.lib.index\\.js$/.test(file),
+        ['pg/lib/client.js', 'pg-pool/index.js'].every(name => Object.keys(require.cache).some(each => each.replaceAll('\\\\', '/').endsWith(name))));`;
+    for (const cwd of [path.join(folder, 'whole'), folder]) assert.equal(printed('whole/a.mjs', program, args, cwd), 'true true true true true true');
   });
 
   it('gives the files of pg/lib that tools load, by either of their names', () => {

@@ -5,7 +5,6 @@
 const assert = require('node:assert/strict');
 const { execFile } = require('node:child_process');
 const fs = require('node:fs');
-const Module = require('node:module');
 const os = require('node:os');
 const path = require('node:path');
 const { promisify } = require('node:util');
@@ -62,7 +61,7 @@ describe('The ecosystem of node-postgres', () => {
         assert.ok(theirs.length >= 5);
         assert.deepEqual(await seen('--require', './alias.js'), theirs);
         const register = path.join(__dirname, '../..', 'lib', 'pg', 'register.js');
-        if (Module.registerHooks) assert.deepEqual(await seen('--import', register), theirs);
+        assert.deepEqual(await seen('--import', register), theirs);
       } finally {
         fs.rmSync(alias, { recursive: true });
       }
