@@ -962,7 +962,7 @@ export type RuntimeParameter =
 
 /**
  * libpq's connection parameters, those of this library (lib/core/config/README.md), and run-time parameters. Anything you omit is
- * taken from the service file, then the environment (PGHOST, PGUSER, …), then the default.
+ * taken from the environment (PGHOST, PGUSER, …), then the default.
  * https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-PARAMKEYWORDS
  */
 export interface Config<D extends boolean = boolean> extends Partial<Record<RuntimeParameter, Setting>> {
@@ -984,10 +984,6 @@ export interface Config<D extends boolean = boolean> extends Partial<Record<Runt
   password?: Choice<string | ((to: PasswordRequest) => string | Promise<string>)>;
   /** Password file, ignored if other users may read it. Default: ~/.pgpass. */
   passfile?: Choice<string>;
-  /** Section of a service file. Default: none. */
-  service?: Choice<string>;
-  /** The service file that is read first. Default: ~/.pg_service.conf. */
-  servicefile?: Choice<string>;
   /** The name in pg_stat_activity. Default: `fallback_application_name`. */
   application_name?: Choice<string>;
   /** The name if there is no application_name. Default: none. */

@@ -56,8 +56,7 @@ class ConnectionParameters {
     const given = typeof config === 'string' ? parse(config)
       : { ...config, password: config?.password, ssl: config?.ssl }; // a config may hide these
     if (given.connectionString) Object.assign(given, parse(given.connectionString));
-    // The service file precedes the environment, which this library reads then.
-    const value = (name, variable) => given[name] || (given.service ? undefined : process.env[variable] || defaults[name]);
+    const value = (name, variable) => given[name] || process.env[variable] || defaults[name];
     const options = Object.keys(OPTIONS).map(name => [name, value(name, OPTIONS[name][1] ?? `PG${name.toUpperCase()}`) ?? given[name]]);
     Object.assign(this, Object.fromEntries(options.filter(([, each]) => each !== undefined)));
     for (const name of TIMEOUTS) this[name] = parseInt(value(name), 10) || undefined;

@@ -107,7 +107,5 @@ describe('The config of quickgres/pg', () => {
     { max_protocol_version: '3.2', target_session_attrs: 'primary', connect_timeout: '5' });
     assert.deepEqual(of({ require_auth: 'scram-sha-256', connectionTimeoutMillis: 250 }, 'require_auth', 'connect_timeout'),
       { require_auth: 'scram-sha-256', connect_timeout: 0.25 });
-    // A default would come before what the service file says.
-    assert.deepEqual(of({ service: 'mine' }, 'service', 'host', 'port'), { service: 'mine', host: undefined, port: undefined });
   });
 });

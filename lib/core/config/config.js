@@ -1,7 +1,7 @@
 'use strict';
 
 const path = require('node:path');
-const { homeFile, readService } = require('./files');
+const { homeFile } = require('./files');
 const { hostList } = require('./hosts');
 const { late } = require('../late');
 const { OPTIONS, ENCRYPTED, MODES, VERIFIED, check, isOption } = require('./options');
@@ -10,7 +10,7 @@ const { kindOf } = require('../protocol');
 const later = late({ conninfo: () => require('./conninfo'), names: () => require('./names'), os: () => require('node:os') });
 
 /**
- * Resolves what to connect to and how from an object, a connection string, a service file and the environment, with libpq's
+ * Resolves what to connect to and how from an object, a connection string and the environment, with libpq's
  * names, meanings and precedence.
  * @see https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-PARAMKEYWORDS
  */
@@ -50,7 +50,7 @@ class Config {
 }
 
 /**
- * Makes one checked object. `overrides` precede the config, and the service file is the one that it or PGSERVICE names.
+ * Makes one checked object. `overrides` precede the config.
  * @param {object|string|URL} [config] options by name, with `connectionString` among them, or that alone. Other names are
  *   parameters for the server; undefined, null and '' count as not given
  * @param {object} [overrides] `{ port, host, ssl }` of `connect()`: as in net.connect, a port that is not a number is the path
@@ -66,14 +66,11 @@ function resolve(config, overrides, env = process.env) {
   before?.given.forEach((value, name) => values.set(name, value));
   Object.assign(own, before?.own);
   const given = values.get('sslmode');
-  const service = values.get('service') ?? env.PGSERVICE;
-  const settings = service === undefined ? undefined : readService(service, values.get('servicefile'), env);
-  settings?.forEach((value, name) => { if (!values.has(name)) values.set(name, value); });
-  if (env.PGREQUIRESSL?.startsWith('1') && !values.has('sslmode')) values.set('sslmode', env.PGSSLMODE ?? 'require');
   for (const { name, variable } of VARIABLES) {
     const value = values.has(name) ? undefined : env[variable]; // a question to the system
     if (value !== undefined) values.set(name, value);
   }
+  if (env.PGREQUIRESSL?.startsWith('1') && !values.has('sslmode')) values.set('sslmode', 'require');
   const result = new Config({
     password: own.password ?? (values.get('password') || undefined),
     sslpassword: values.get('sslpassword') || undefined,

@@ -4,14 +4,10 @@ const fs = require('node:fs');
 const path = require('node:path');
 const { defaultHost } = require('./hosts');
 const { late } = require('../late');
-const { check, isOption } = require('./options');
 
 const later = late({ os: () => require('node:os') });
 
-/** The files that libpq reads: in the home directory, the password file, the service files. */
-
-/** Where packages of libpq have the system's pg_service.conf; the directory is compiled in, so a program cannot ask for it. */
-const SYSTEM_DIRECTORIES = ['/etc/postgresql-common', '/etc/sysconfig/pgsql', '/usr/local/pgsql/etc'];
+/** The files that libpq reads in the home directory. */
 
 /**
  * @returns {string} the path of one of libpq's files in the home directory (HOME precedes the system's), on Windows in the
@@ -57,54 +53,4 @@ function readPassfile(passfile) {
 
 const unescape = field => field.replace(/\\([^])/g, '$1');
 
-/**
- * Reads the settings of a service from the user's service file (`file`, else PGSERVICEFILE, else ~/.pg_service.conf), then the
- * system's (PGSYSCONFDIR).
- * @returns {Map<string, string>} the settings; the first of equal names counts
- * @see https://www.postgresql.org/docs/current/libpq-pgservice.html
- */
-function readService(service, file, env) {
-  const named = file || env.PGSERVICEFILE;
-  const directories = env.PGSYSCONFDIR ? [env.PGSYSCONFDIR] : SYSTEM_DIRECTORIES;
-  const system = directories.map(directory => path.join(directory, 'pg_service.conf'));
-  for (const name of [named || homeFile(env, '.pg_service.conf'), ...system]) {
-    if (name !== named && !fs.existsSync(name)) continue;
-    const settings = parseService(readServiceFile(name), service, name);
-    if (settings) return settings;
-  }
-  throw new TypeError(`service "${service}" is in no service file: add a section [${service}] to ` +
-    '~/.pg_service.conf, or name the file that has it by PGSERVICEFILE');
-}
-
-function readServiceFile(file) {
-  try {
-    return fs.readFileSync(file, 'utf8');
-  } catch ({ code }) {
-    throw new TypeError(`service file "${file}" could not be read: ${code}`);
-  }
-}
-
-/**
- * Finds the section `[service]`, whose lines are `name=value` without blanks around the equals sign.
- * @returns {Map<string, string>|undefined} the section's settings
- */
-function parseService(text, service, file) {
-  let settings;
-  for (const [index, raw] of text.split('\n').entries()) {
-    const line = raw.trim();
-    if (line === '' || line.startsWith('#')) continue;
-    if (line.startsWith('[')) {
-      if (settings) break;
-      if (line.startsWith(`[${service}]`)) settings = new Map();
-    } else if (settings) {
-      const [name] = line.split('=', 1);
-      const place = `service file "${file}", line ${index + 1}`;
-      check(name !== line && isOption(name) && !name.startsWith('service'),
-        `${place}: write option=value, with an option that exists and names no other service`);
-      if (!settings.has(name)) settings.set(name, line.slice(name.length + 1));
-    }
-  }
-  return settings;
-}
-
-module.exports = { homeFile, lookupPassword, readService, parseService };
+module.exports = { homeFile, lookupPassword };

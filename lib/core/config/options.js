@@ -39,6 +39,10 @@ const oneOf = words => (value, name) => {
 /** Parses an option for which only an empty text is allowed. */
 const unsupported = (value, name) => check(value === '', `${name} is not supported`);
 
+/** Parses an option that names a service, or its file. */
+const noService = value => check(value === '',
+  'service (PGSERVICE) is not supported, since no service file is read: write its settings in the config');
+
 /** For a text that the resolved config does not have under its own name. */
 const raw = () => undefined;
 
@@ -106,10 +110,12 @@ const OPTIONS = {
   statement_cache: [count, undefined, '256'],
   max_pipeline: [count, undefined, '0'],
   max_buffer_bytes: [count, undefined, '67108864'],
-  gssencmode: [oneOf(['disable', 'prefer']), 'PGGSSENCMODE']
+  gssencmode: [oneOf(['disable', 'prefer']), 'PGGSSENCMODE'],
+  service: [noService, 'PGSERVICE'],
+  servicefile: [noService]
 };
 
-for (const name of ['service', 'servicefile', 'fallback_application_name', 'replication', 'sslpassword',
+for (const name of ['fallback_application_name', 'replication', 'sslpassword',
   // Without these a connection is neither less safe nor less compatible.
   'sslcompression', 'krbsrvname', 'gsslib', 'gssdelegation']) OPTIONS[name] = [raw];
 

@@ -136,31 +136,9 @@ describe('psql', function () {
       LC_ALL: 'C',
       PGSSLMODE: 'disable',
       PGGSSENCMODE: 'disable',
-      PGSYSCONFDIR: directory,
       PGCONNECT_TIMEOUT: '10'
     };
     write('.pgpass', '# comment\nnamed:{port}:*:me:from\\:file:rest\n*:*:db\\\\x:*:other\n*:*:star:*:*\n');
-    write(
-      '.pg_service.conf',
-      [
-        '[first]',
-        'host=127.0.0.1',
-        'port=1',
-        '',
-        '# here',
-        '[second]',
-        '  dbname=served  ',
-        'port={port}',
-        'host=127.0.0.1',
-        'user=a b',
-        'host=192.0.2.1',
-        'password=pass=word',
-        '[third]',
-        'no such thing',
-        ''
-      ].join('\n')
-    );
-    write('pg_service.conf', '[system]\nhost={dir}\nport={port}\ndbname=far\n');
 
     for (newest of [{}, libpqOfFixtures()]) {
       const { stderr } = await psql('require_auth=x max_protocol_version=3.2', environment);
@@ -230,11 +208,6 @@ describe('psql', function () {
     ['host=127.0.0.1 port={port} dbname=db\\\\x'],
     ['host=127.0.0.1 port={port} dbname=star'],
     ['host=127.0.0.1 port={port} dbname=star passfile={dir}/nothing'],
-    ['service=second'],
-    ['postgresql://me@/?service=second'],
-    ['port={port} dbname=mine', { PGSERVICE: 'second', PGHOST: '192.0.2.1' }],
-    ['service=system user=x'],
-    ['service=second', { PGSERVICEFILE: '{dir}/.pg_service.conf', HOME: '/nowhere' }],
     ['host=127.0.0.1 port={port} passfile={dir}/.pgpass dbname=star', { HOME: '/nowhere' }],
     ['host=127.0.0.1 port={port} dbname=star', { HOME: '/nowhere', PGPASSFILE: '{dir}/.pgpass' }]
   ];
@@ -338,10 +311,7 @@ describe('psql', function () {
     ['host=127.0.0.1 keepalives_idle=1s'],
     ['host=127.0.0.1 tcp_user_timeout=1.5'],
     ['service=nowhere'],
-    ['service=third'],
-    ["service=''"],
     ['', { PGSERVICE: 'nowhere' }],
-    ['service=second', { PGSERVICEFILE: '/nowhere/pg_service.conf' }],
     ['host=127.0.0.1', { PGSSLMODE: 'on' }],
     ['host=127.0.0.1', { PGPORT: 'x' }],
     ['host=127.0.0.1', { PGREQUIREAUTH: 'x' }]

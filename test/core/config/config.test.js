@@ -119,21 +119,19 @@ describe('resolve', () => {
     assert.equal(read('postgres://bob@h', undefined, { PGDATABASE: 'd' }).database, 'd');
   });
 
-  it('takes what the config says before the service, the service before the environment', () => {
-    const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'pg-'));
-    const PGSERVICEFILE = path.join(directory, 'services');
-    fs.writeFileSync(PGSERVICEFILE, '[s]\nhost=service\nport=2\nuser=service');
-    const env = { PGSERVICEFILE, PGHOST: 'env', PGPORT: '3', PGUSER: 'env', PGDATABASE: 'env' };
-    try {
-      for (const [config, more] of [[{ host: 'c', service: 's' }], ['host=c', { PGSERVICE: 's' }]]) {
-        const { hosts, user, database } = read(config, undefined, { ...env, ...more });
-        assert.deepEqual([hosts[0].host, hosts[0].port, user, database], ['c', 2, 'service', 'env']);
-      }
-      const servicefile = PGSERVICEFILE;
-      assert.deepEqual(places({ service: 's', servicefile }), ['service:2']);
-    } finally {
-      fs.rmSync(directory, { recursive: true });
+  it('takes what the config says before the environment', () => {
+    const { hosts, user, database } = read({ host: 'c' }, undefined, { PGHOST: 'env', PGPORT: '3', PGUSER: 'env', PGDATABASE: 'env' });
+    assert.deepEqual([hosts[0].host, hosts[0].port, user, database], ['c', 3, 'env', 'env']);
+  });
+
+  it('refuses a service, wherever it is named, and takes an empty name for none', () => {
+    const message = 'service (PGSERVICE) is not supported, since no service file is read: write its settings in the config';
+    for (const [config, env] of [
+      [{ service: 's' }], ['service=s host=h'], ['postgres://h/?service=s'], [{ servicefile: '/s' }], [{}, { PGSERVICE: 's' }]
+    ]) {
+      assert.throws(() => read(config, undefined, env), { name: 'TypeError', message });
     }
+    assert.equal(read('host=h service=', undefined, { PGSERVICE: 's', PGSERVICEFILE: '/s' }).hosts[0].host, 'h');
   });
 
   it('takes an empty text in a string for given, in an object for not given', () => {
@@ -442,7 +440,7 @@ describe('secrets', () => {
     for (const text of shown) assert.ok(!text.includes(SECRET), text);
   });
 
-  it('come from the environment, a service or a function as well', () => {
+  it('come from the environment or a function as well', () => {
     assert.equal(read({}, undefined, { PGPASSWORD: SECRET }).password, SECRET);
     const password = async () => SECRET;
     assert.equal(read({ password }, undefined, { PGPASSWORD: 'other' }).password, password);

@@ -8,7 +8,6 @@ const { lookupPassword, resolve } = require('../../../lib/core/config');
 const { parse } = require('../../../lib/core/config/conninfo');
 const { checkParameterName } = require('../../../lib/core/config/names');
 const { OPTIONS } = require('../../../lib/core/config/options');
-const { parseService } = require('../../../lib/core/config/files');
 
 /** Characters of each text. */
 const SIZE = 2e5;
@@ -88,14 +87,6 @@ describe('A long text made against', () => {
 
   it('the names of a config object', () => {
     for (const name of [`passwor${many('d')}`, `${many('p')}assword`]) quickly(() => checkParameterName(name));
-  });
-
-  it('a service file', () => {
-    for (const text of [
-      many('\n'), many('['), many(' '), many('[x]\n'), `[x]\n${many('=')}`, `[x]\n${many('user=x\n')}`
-    ]) {
-      quickly(() => parseService(text, 'x', 'file'));
-    }
   });
 
   it('a password file', () => {
