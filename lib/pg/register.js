@@ -27,7 +27,7 @@ else {
   Module.prototype.load = function (file) {
     const source = sourceOfFile(file);
     if (source === undefined) return loadFile.call(this, file);
-    Object.assign(this, { filename: file, paths: Module._nodeModulePaths(path.dirname(file)) });
+    Object.assign(this, { filename: file, paths: Module.createRequire(file).resolve.paths('pg') });
     this._compile(source, file);
     this.loaded = true;
   };

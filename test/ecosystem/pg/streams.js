@@ -1,10 +1,13 @@
 'use strict';
 
-// pg-cursor and pg-query-stream as they are.
+// pg-cursor, pg-query-stream and pg-copy-streams as they are.
 
 const Cursor = require('pg-cursor');
 const QueryStream = require('pg-query-stream');
-const { PassThrough } = require('node:stream');
+const { from, to } = require('pg-copy-streams');
+const { once } = require('node:events');
+const { PassThrough, Readable } = require('node:stream');
+const { pipeline } = require('node:stream/promises');
 const { setTimeout } = require('node:timers/promises');
 
 module.exports = async ({ pg, config, tell, errorOf }) => {
@@ -30,6 +33,21 @@ module.exports = async ({ pg, config, tell, errorOf }) => {
   tell(await inside.read(5));
   await inside.close();
   await client.query('COMMIT');
+  await client.query('CREATE TEMP TABLE copied (a int, b text)');
+  const copy = (text, ...pieces) => pipeline(Readable.from(pieces), client.query(from(text)));
+  await copy('COPY copied FROM STDIN', Buffer.from('1\tx\n2'), Buffer.from('\ty\n'), Buffer.from(`3\t${'z'.repeat(1e6)}\n`));
+  tell((await client.query('SELECT a, length(b) AS b FROM copied ORDER BY a')).rows);
+  tell(await copy('COPY copied FROM STDIN', Buffer.from('one\tx\n')).catch(errorOf), await copy('COPY nothing FROM STDIN', Buffer.from('1\n')).catch(errorOf));
+  const left = client.query(from('COPY copied FROM STDIN'));
+  left.write('4\tx\n');
+  left.destroy(new Error('enough'));
+  tell((await once(left, 'error').catch(error => [error]))[0].message);
+  const out = client.query(to('COPY (SELECT a, left(b, 2) FROM copied ORDER BY a) TO STDOUT'));
+  tell(String(Buffer.concat(await out.toArray())), out.rowCount);
+  let length = 0;
+  for await (const piece of client.query(to('COPY (SELECT repeat(\'x\', 100) FROM generate_series(1, 20000)) TO STDOUT'))) length += piece.length;
+  tell(length);
+  tell(await client.query(to('COPY nothing TO STDOUT')).toArray().catch(errorOf));
   pg.types.setTypeParser(20, Number);
   client.setTypeParser(25, text => `${text}!`);
   const parsed = client.query(new Cursor("SELECT 5::int8 AS n, 'a' AS text", [], { rowMode: 'array' }));
