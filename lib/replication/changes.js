@@ -54,23 +54,29 @@ async function prepare(client, names, slot) {
   throw new UsageError(`publication ${name} does not exist in this database: CREATE PUBLICATION ${name} FOR TABLE …`, '42704');
 }
 
-/** Makes a slot, and gives `snapshot` a transaction that sees what was committed before the slot begins. */
-async function * make(client, config, temporary, { slot, snapshot }, isFirst) {
-  // A lasting slot is copied after the snapshot was read: otherwise a loss in between would lose the snapshot.
-  const kind = slot === undefined || snapshot !== undefined ? `${temporary} TEMPORARY` : slot;
-  const [made] = await client.simpleQuery(`CREATE_REPLICATION_SLOT ${kind} LOGICAL pgoutput EXPORT_SNAPSHOT`);
-  if (!isFirst) yield { type: 'missed' };
-  if (snapshot === undefined) return;
-  const reader = new Client(config);
-  const reading = reader.connect().then(() => reader.transaction(async tx => {
-    await tx.simpleQuery(`SET TRANSACTION SNAPSHOT '${made.rows[0].snapshot_name}'`);
-    await snapshot(tx);
-  }, { isolation: 'repeatable read', readOnly: true }));
-  await reading.finally(() => reader.destroy());
-  if (slot === undefined) return;
-  await client.simpleQuery(`SELECT pg_copy_logical_replication_slot('${temporary}', '${slot}', false);
-    SELECT pg_drop_replication_slot('${temporary}')`);
+/** @returns {Promise<string>} the name of the snapshot that sees what was committed before the slot begins */
+async function createSlot(client, slot) {
+  const [{ rows: [row] }] = await client.simpleQuery(`CREATE_REPLICATION_SLOT ${slot} LOGICAL pgoutput EXPORT_SNAPSHOT`);
+  return row.snapshot_name;
 }
+
+/** Gives the function a transaction on a connection of its own, which sees the snapshot. */
+async function readSnapshot(config, name, read) {
+  const reader = new Client(config);
+  try {
+    await reader.connect();
+    await reader.transaction(async tx => {
+      await tx.simpleQuery(`SET TRANSACTION SNAPSHOT '${name}'`);
+      await read(tx);
+    }, { isolation: 'repeatable read', readOnly: true });
+  } finally {
+    reader.destroy();
+  }
+}
+
+/** Makes a lasting slot of a temporary one. */
+const copySlot = (client, from, to) => client.simpleQuery(
+  `SELECT pg_copy_logical_replication_slot('${from}', '${to}', false); SELECT pg_drop_replication_slot('${from}')`);
 
 async function * follow(config, names, options, signal) {
   const publications = names.map(quoted).join().replaceAll("'", "''");
@@ -78,11 +84,18 @@ async function * follow(config, names, options, signal) {
   signal.addEventListener('abort', () => setImmediate(() => client?.destroy()));
   for (let pause = FIRST_PAUSE; ; pause = Math.min(2 * pause, LONGEST_PAUSE)) {
     const temporary = `quickgres_${randomBytes(8).toString('hex')}`;
-    const { slot = temporary, decode = config.decode ?? true } = options;
+    const { slot = temporary, snapshot, decode = config.decode ?? true } = options;
     try {
       if (signal.aborted) throw signal.reason;
       client = new Client({ ...config, decode: false, replication: 'database' });
-      if (!await prepare(client, names, slot)) yield * make(client, config, temporary, options, isFirst);
+      if (!await prepare(client, names, slot)) {
+        // A slot lasts only after its snapshot was read: otherwise a loss in between would lose the snapshot.
+        const isTemporary = slot === temporary || snapshot !== undefined;
+        const made = await createSlot(client, isTemporary ? `${temporary} TEMPORARY` : slot);
+        if (!isFirst) yield { type: 'missed' };
+        if (snapshot !== undefined) await readSnapshot(config, made, snapshot);
+        if (isTemporary && slot !== temporary) await copySlot(client, temporary, slot);
+      }
       const stream = replicate(client,
         `START_REPLICATION SLOT ${slot} LOGICAL 0/0 (proto_version '1', publication_names '${publications}')`);
       stream.once('start', () => { [isFirst, pause] = [false, FIRST_PAUSE]; });

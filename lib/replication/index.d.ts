@@ -1,6 +1,6 @@
 /// <reference types="node" />
 
-import { Duplex } from 'node:stream';
+import { Readable } from 'node:stream';
 import { Client, Config, Decode, Session } from '../../index.js';
 
 /** A message of a replication stream. */
@@ -23,24 +23,26 @@ export interface ReplicateOptions {
   signal?: AbortSignal | undefined;
 }
 
-/** A stream of WalMessages that takes processed positions. Event 'start': the server has begun. */
-export interface Replication extends Duplex {
-  /** The highest position received; in physical replication the end of the last piece. */
+/** A stream of WalMessages. Event 'start': the server has begun. `destroy()` ends the replication at once. */
+export interface Replication extends Readable {
+  /** The highest position received. */
   readonly received: bigint;
   /** The position up to which the server is told that everything was processed. */
   readonly confirmed: bigint;
   /**
    * Says that everything up to a position has been processed.
-   * @param lsn the `endLsn` of pgoutput's commit; in physical replication `lsn + BigInt(data.length)`
+   * @param lsn the `endLsn` of pgoutput's commit
    * @throws {TypeError} for an invalid position
    */
   confirm(lsn: bigint | string): void;
+  /** Ends the replication after the last confirmation was sent. The stream then gives what the server has sent, and ends. */
+  end(): void;
 }
 
 /**
- * Starts replication. The stream owns the connection until it is over.
- * @param client connected with `replication: 'database'`; `true` for physical replication
- * @param text START_REPLICATION …
+ * Starts logical replication. The stream owns the connection until it is over. PostgreSQL streams once on a connection.
+ * @param client connected with `replication: 'database'`
+ * @param text START_REPLICATION SLOT … LOGICAL …
  * @param options statusInterval, signal
  * @returns the stream, which emits errors of the server and the connection
  * @throws {TypeError|UsageError|ConnectionError} for bad input, and if the client takes no requests

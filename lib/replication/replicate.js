@@ -1,6 +1,6 @@
 'use strict';
 
-const { Duplex, addAbortSignal } = require('node:stream');
+const { Readable, addAbortSignal } = require('node:stream');
 const { AbortError, State, UsageError, backend, checkText, frontend, nameOf, protocolError } = require('../core/protocol');
 const { Request, Scope, giveUp } = require('../core/pipeline');
 const { checkOptions } = require('../core/options');
@@ -8,7 +8,7 @@ const { formatLsn, parseLsn, readTime, writeNow } = require('./wal');
 
 const OPTIONS = new Set(['signal', 'statusInterval']);
 
-/** In logical replication a message has one position; in physical replication a piece of the log ends where the next one begins. */
+/** Physical replication gives the log itself, in which positions mean something else. */
 const LOGICAL = /^\s*START_REPLICATION\s+SLOT\s+\S+\s+LOGICAL\b/i;
 
 const STATUS_INTERVAL = 10000;
@@ -60,8 +60,6 @@ class CopyBothRequest extends Request {
         this.#ended = true;
         this.state = State.Done;
         return;
-      case backend.RowDescription: case backend.DataRow: // the next timeline
-        return;
       case backend.ErrorResponse:
         return this.takeError(pipeline, buf, start, end);
     }
@@ -97,9 +95,8 @@ class CopyBothRequest extends Request {
   }
 }
 
-/** A replication stream: it gives XLogData, and takes positions up to which the program has processed the data. */
-class Replication extends Duplex {
-  #isLogical;
+/** A stream of XLogData. The program confirms what it has processed. */
+class Replication extends Readable {
   #request;
   #scope;
   #soon; // the Immediate of a status update
@@ -107,9 +104,8 @@ class Replication extends Duplex {
   #timer;
 
   constructor(client, text, { statusInterval, signal }) {
-    super({ objectMode: true, readableHighWaterMark: WAITING });
-    this.#isLogical = LOGICAL.test(text);
-    /** @type {bigint} the highest position received; in physical replication, the end of the last piece */
+    super({ objectMode: true, highWaterMark: WAITING });
+    /** @type {bigint} the highest position received */
     this.received = 0n;
     /** @type {bigint} the position up to which the server is told that everything was processed */
     this.confirmed = 0n;
@@ -126,7 +122,6 @@ class Replication extends Duplex {
     pipeline.submit(this.#request, this.#scope).then(() => {
       this.#stop();
       this.push(null);
-      if (!this.writableEnded) this.end();
     }, error => this.destroy(error));
   }
 
@@ -164,8 +159,7 @@ class Replication extends Duplex {
       if (type === XLOG_DATA && next - off >= 30) {
         const lsn = bytes.readBigUInt64BE(off + 6); // 0n if the plugin gave none
         const walEnd = bytes.readBigUInt64BE(off + 14);
-        const position = this.#isLogical ? lsn : lsn + BigInt(next - off - 30);
-        if (position > this.received) this.received = position;
+        if (lsn > this.received) this.received = lsn;
         room = this.push({ lsn, walEnd, time: readTime(bytes, off + 22), data: bytes.subarray(off + 30, next) });
       } else if (type === KEEPALIVE && next - off === 23) {
         this.#keepalive(bytes.readBigUInt64BE(off + 6), bytes[off + 22] === 1);
@@ -184,16 +178,8 @@ class Replication extends Duplex {
 
   _read() { this.#scope.pipeline.socket?.resume(this); }
 
-  _write(lsn, encoding, callback) {
-    try {
-      this.confirm(lsn);
-      callback();
-    } catch (error) {
-      callback(error);
-    }
-  }
-
-  _final(callback) {
+  /** Ends the replication in good order, behind the last confirmation. */
+  end() {
     const finish = () => {
       this.#status();
       this.#stop();
@@ -201,7 +187,6 @@ class Replication extends Duplex {
     };
     if (this.#request.copying) finish();
     else this.once('start', finish);
-    callback();
   }
 
   #stop() {
@@ -227,7 +212,7 @@ function replicate(client, text, options = {}) {
     throw new TypeError(`statusInterval must be a number of milliseconds above 0, not ${String(statusInterval)}`);
   }
   checkText(text, 'text');
-  if (!/^\s*START_REPLICATION\b/i.test(text)) throw new TypeError('replicate takes START_REPLICATION …');
+  if (!LOGICAL.test(text)) throw new TypeError('replicate takes START_REPLICATION SLOT … LOGICAL …');
   return new Replication(client, text, { statusInterval, signal });
 }
 
