@@ -6,9 +6,9 @@ const { Client } = require('../..');
 const { UsageError, checkText, kindOf, quoted } = require('../core/protocol');
 const { checkOptions } = require('../core/options');
 const { PgOutput } = require('./pgoutput');
-const { replicate } = require('./replicate');
+const { checkInterval, replicate } = require('./replicate');
 
-const OPTIONS = new Set(['publication', 'slot', 'snapshot', 'decode', 'signal']);
+const OPTIONS = new Set(['publication', 'slot', 'snapshot', 'decode', 'statusInterval', 'signal']);
 
 /** The first and the longest pause before the loop connects again, in milliseconds. */
 const FIRST_PAUSE = 50;
@@ -23,7 +23,8 @@ const ENDED = new Error('the loop has ended');
 /** @returns {string[]} the publications; throws a TypeError for wrong options */
 function check(options) {
   checkOptions(options, OPTIONS);
-  const { publication, slot = 'none', snapshot } = options;
+  const { publication, slot = 'none', snapshot, statusInterval = 1 } = options;
+  checkInterval(statusInterval);
   const names = Array.isArray(publication) && publication.length > 0 ? publication : [publication];
   names.forEach(name => checkText(name, 'publication'));
   if (typeof slot !== 'string' || !/^[a-z0-9_]{1,63}$/.test(slot)) {
@@ -84,7 +85,7 @@ async function * follow(config, names, options, signal) {
   signal.addEventListener('abort', () => setImmediate(() => client?.destroy()));
   for (let pause = FIRST_PAUSE; ; pause = Math.min(2 * pause, LONGEST_PAUSE)) {
     const temporary = `quickgres_${randomBytes(8).toString('hex')}`;
-    const { slot = temporary, snapshot, decode = config.decode ?? true } = options;
+    const { slot = temporary, snapshot, decode = config.decode ?? true, statusInterval } = options;
     try {
       if (signal.aborted) throw signal.reason;
       client = new Client({ ...config, decode: false, replication: 'database' });
@@ -97,7 +98,7 @@ async function * follow(config, names, options, signal) {
         if (isTemporary && slot !== temporary) await copySlot(client, temporary, slot);
       }
       const stream = replicate(client,
-        `START_REPLICATION SLOT ${slot} LOGICAL 0/0 (proto_version '1', publication_names '${publications}')`);
+        `START_REPLICATION SLOT ${slot} LOGICAL 0/0 (proto_version '1', publication_names '${publications}')`, { statusInterval });
       stream.once('start', () => { [isFirst, pause] = [false, FIRST_PAUSE]; });
       const decoder = new PgOutput({ decode });
       for await (const { data } of stream) {

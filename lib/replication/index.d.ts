@@ -17,7 +17,10 @@ export interface WalMessage {
 
 /** Options of `replicate`. */
 export interface ReplicateOptions {
-  /** Milliseconds between status updates, less than the server's wal_sender_timeout. Default: 10000. */
+  /**
+   * Milliseconds between status updates, less than half the server's wal_sender_timeout. If the server has said nothing, an update asks
+   * it for an answer; after four intervals without one the connection is lost. Default: 10000.
+   */
   statusInterval?: number | undefined;
   /** Destroys the stream with an AbortError. Default: none. */
   signal?: AbortSignal | undefined;
@@ -105,6 +108,8 @@ export interface ChangesOptions {
   snapshot?: ((tx: Session) => void | Promise<void>) | undefined;
   /** What values are, as in queries. Default: the config's `decode`, else true. */
   decode?: Decode | undefined;
+  /** See `replicate`: after four intervals without a message the connection is lost, and replaced. Default: 10000. */
+  statusInterval?: number | undefined;
   /** Makes the loop reject with its reason. Default: none. */
   signal?: AbortSignal | undefined;
 }
@@ -115,7 +120,7 @@ export interface ChangesOptions {
  * `wal_level` other than logical (55000) or a missing right (42501), with what `snapshot` throws, and with errors of the server
  * that another attempt would not change.
  * @param config of the clients
- * @param options publication, slot, snapshot, decode, signal
+ * @param options publication, slot, snapshot, decode, statusInterval, signal
  * @returns the changes; `break` ends the replication
  * @throws {TypeError} for wrong options
  */

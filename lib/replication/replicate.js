@@ -1,7 +1,7 @@
 'use strict';
 
 const { Readable, addAbortSignal } = require('node:stream');
-const { AbortError, State, UsageError, backend, checkText, frontend, nameOf, protocolError } = require('../core/protocol');
+const { AbortError, ConnectionError, State, UsageError, backend, checkText, frontend, nameOf, protocolError } = require('../core/protocol');
 const { Request, Scope, giveUp } = require('../core/pipeline');
 const { checkOptions } = require('../core/options');
 const { formatLsn, parseLsn, readTime, writeNow } = require('./wal');
@@ -12,6 +12,9 @@ const OPTIONS = new Set(['signal', 'statusInterval']);
 const LOGICAL = /^\s*START_REPLICATION\s+SLOT\s+\S+\s+LOGICAL\b/i;
 
 const STATUS_INTERVAL = 10000;
+
+/** For so many intervals a server may say nothing. It is asked at the end of each, and while it decodes a long transaction it answers after 30 s. */
+const SILENT = 4;
 
 /** How many messages may wait for the reader. */
 const WAITING = 1024;
@@ -97,7 +100,10 @@ class CopyBothRequest extends Request {
 
 /** A stream of XLogData. The program confirms what it has processed. */
 class Replication extends Readable {
+  #quiet = 0; // intervals in which nothing was read, though it could have been
+  #reads = 0;
   #request;
+  #room = true;
   #scope;
   #soon; // the Immediate of a status update
   #statusInterval;
@@ -134,12 +140,21 @@ class Replication extends Readable {
   }
 
   #started() {
-    this.#timer = setInterval(() => this.#status(), this.#statusInterval);
+    this.#timer = setInterval(() => this.#tick(), this.#statusInterval);
     this.emit('start');
   }
 
-  /** Sends a Standby status update: positions received, flushed and applied, the time, and no wish for a reply. */
-  #status() {
+  /** Of a network that went dark, the system tells only after hours. */
+  #tick() {
+    const { pipeline: { events, reads } } = this.#scope;
+    this.#quiet = this.#room && reads === this.#reads ? this.#quiet + 1 : 0;
+    this.#reads = reads;
+    if (this.#quiet < SILENT) this.#status(this.#quiet > 0);
+    else events.lost(new ConnectionError(`the server was silent for ${SILENT * this.#statusInterval} ms`));
+  }
+
+  /** Sends a Standby status update: positions received, flushed and applied, the time, and whether to reply. */
+  #status(reply = false) {
     this.#soon = clearImmediate(this.#soon);
     const status = Buffer.alloc(34);
     status[0] = STATUS_UPDATE;
@@ -147,12 +162,12 @@ class Replication extends Readable {
     status.writeBigUInt64BE(this.confirmed, 9);
     status.writeBigUInt64BE(this.confirmed, 17);
     writeNow(status, 25);
+    status[33] = Number(reply);
     this.#request.send(status);
   }
 
   #receive(buf, start, end, owned) {
     const bytes = owned ? buf.subarray(start, end) : Buffer.from(buf.subarray(start, end));
-    let room = true;
     for (let off = 0, next; off < bytes.length; off = next) {
       next = off + 1 + bytes.readUInt32BE(off + 1);
       const type = bytes[off + 5];
@@ -160,12 +175,12 @@ class Replication extends Readable {
         const lsn = bytes.readBigUInt64BE(off + 6); // 0n if the plugin gave none
         const walEnd = bytes.readBigUInt64BE(off + 14);
         if (lsn > this.received) this.received = lsn;
-        room = this.push({ lsn, walEnd, time: readTime(bytes, off + 22), data: bytes.subarray(off + 30, next) });
+        this.#room = this.push({ lsn, walEnd, time: readTime(bytes, off + 22), data: bytes.subarray(off + 30, next) });
       } else if (type === KEEPALIVE && next - off === 23) {
         this.#keepalive(bytes.readBigUInt64BE(off + 6), bytes[off + 22] === 1);
       } else throw protocolError(`a replication message of type ${type} and ${next - off} bytes`);
     }
-    if (!room) this.#scope.pipeline.socket?.pause(this);
+    if (!this.#room) this.#scope.pipeline.socket?.pause(this);
   }
 
   /** Takes a keepalive: the server has sent everything up to `lsn`. */
@@ -176,7 +191,10 @@ class Replication extends Readable {
     if (reply) this.#status();
   }
 
-  _read() { this.#scope.pipeline.socket?.resume(this); }
+  _read() {
+    this.#room = true;
+    this.#scope.pipeline.socket?.resume(this);
+  }
 
   /** Ends the replication in good order, behind the last confirmation. */
   end() {
@@ -203,17 +221,20 @@ class Replication extends Readable {
   }
 }
 
+function checkInterval(time) {
+  if (typeof time === 'number' && time > 0 && time <= 0x7fffffff) return;
+  throw new TypeError(`statusInterval must be a number of milliseconds above 0, not ${String(time)}`);
+}
+
 /** Starts replication: see index.d.ts. */
 function replicate(client, text, options = {}) {
   checkOptions(options, OPTIONS);
   const { statusInterval = STATUS_INTERVAL, signal } = options;
   if (!(client?.lease instanceof Scope)) throw new TypeError('replicate takes a Client');
-  if (!(typeof statusInterval === 'number' && statusInterval > 0 && statusInterval <= 0x7fffffff)) {
-    throw new TypeError(`statusInterval must be a number of milliseconds above 0, not ${String(statusInterval)}`);
-  }
+  checkInterval(statusInterval);
   checkText(text, 'text');
   if (!LOGICAL.test(text)) throw new TypeError('replicate takes START_REPLICATION SLOT … LOGICAL …');
   return new Replication(client, text, { statusInterval, signal });
 }
 
-module.exports = { replicate };
+module.exports = { checkInterval, replicate };

@@ -109,6 +109,20 @@ describe('changes', function () {
     assert.deepEqual(ids(await next), [2]);
   });
 
+  it('notices a network that went dark, and no slow reader, by a server that does not answer', async () => {
+    const each = loop({ statusInterval: 50 }, { ...server.config, host: proxy.host, port: proxy.port });
+    const { taken } = await begin(each);
+    await insert(1);
+    await taken;
+    await writer.query("INSERT INTO items (id, name) SELECT i, repeat('x', 100) FROM generate_series(2, 5000) i");
+    await sleep(300);
+    assert.equal((await take(each, 4999)).at(-1).new.id, 5000, 'it was not read for six intervals');
+    const wire = proxy.connections.at(-1);
+    wire.stall();
+    assert.deepEqual(await take(each, 1), [{ type: 'missed' }]);
+    wire.reset(); // the server has not noticed
+  });
+
   it('gives every transaction of a lasting slot that it was not asked past, also after the server was killed', async () => {
     const each = loop({ slot: 'audit' });
     const { taken } = await begin(each);
@@ -229,6 +243,7 @@ describe('changes', function () {
     refuses({ publication: [] }, /publication must be a string, not an array/);
     refuses({ publication: 'pub', slot: 'Audit' }, /slot must consist of/);
     refuses({ publication: 'pub', slot: "a'b" }, /slot must consist of/);
+    for (const statusInterval of [0, '1', Infinity]) refuses({ publication: 'pub', statusInterval }, /statusInterval must be a number of milliseconds/);
     refuses({ publication: 'pub', snapshot: true }, /snapshot must be a function, not a boolean/);
     refuses({ publication: 'pub', plugin: 'x' }, /there is no option plugin here/);
     refuses({ publication: 'pub', signal: 1 }, /signal must be an AbortSignal/);
