@@ -44,7 +44,7 @@ export function array(values: ArrayValue): string;
 /** Parameter values: an array, which is never changed, or a row of an earlier result. */
 export type Values = readonly Value[] | Row<any>;
 
-/** A column without `decode`: a string, or a Buffer in binary format. */
+/** A column with `decode: false`: a string, or a Buffer in binary format. */
 export type ColumnValue = string | Buffer | null;
 
 /** Columns by name, for rows without a type of their own. */
@@ -90,8 +90,8 @@ export type DecoderPair = readonly [
 ];
 
 /**
- * How `rows` are made. true: plain objects of values, decoded by `decoders`. A map by type OID: plain objects, decoded by the
- * map; columns of other types are strings, or Buffers in binary format. false: structs.
+ * What columns become. true: values, by `decoders`. A map by type OID: what its decoders make; columns of other types are
+ * strings, or Buffers in binary format. false: all are.
  */
 export type Decode = boolean | Readonly<Record<number, Decoder | DecoderPair>>
   | ReadonlyMap<number, Decoder | DecoderPair>;
@@ -193,9 +193,9 @@ export class RowParser {
 
 /** The result of a query. Rows are made of the received bytes when you read them. */
 export class RowReader<T extends object = AnyColumns> {
-  /** @param options decode: what `rows` are; structs by default */
+  /** @param options decode: what columns become. Default: what they become in the session */
   constructor(options?: { decode?: Decode | undefined });
-  /** The rows: `objects` with `decode`, else `structs`. For COPY … TO STDOUT, Buffers: see CopyReader. */
+  /** The rows: `objects` in a pool, else `structs`. For COPY … TO STDOUT, Buffers: see CopyReader. */
   rows: T[];
   /** The rows as structs, which decode a column when you read it. */
   readonly structs: Row<T>[];
@@ -295,13 +295,13 @@ export interface StatementOptions {
 
 /** Options of `simpleQuery`. */
 export interface SimpleQueryOptions extends Abortable, Retry {
-  /** What rows are. Default: the config's `decode`. */
+  /** What columns become. Default: the config's `decode`. */
   decode?: Decode | undefined;
 }
 
 /** Options of one query of a batch. */
 export interface BatchOptions extends StatementOptions {
-  /** What rows are. Default: the config's `decode`. */
+  /** What columns become. Default: the config's `decode`. */
   decode?: Decode | undefined;
 }
 
@@ -357,7 +357,7 @@ export interface StreamResult {
 export interface CursorOptions extends StatementOptions {
   /** Rows a round trip. Default: 1000. */
   batchSize?: number | undefined;
-  /** What rows are. Default: the config's `decode`. */
+  /** What columns become. Default: the config's `decode`. */
   decode?: Decode | undefined;
   /** Cancels the fetch under way, or the next one, with an AbortError. Default: none. */
   signal?: AbortSignal | undefined;
@@ -644,11 +644,11 @@ export interface ClientEvents {
   end: [];
 }
 
-/** One connection to a PostgreSQL server. `Client<true>` is one whose config has `decode`. */
-export class Client<D extends boolean = false> extends Session<D> {
-  /** Text format of results: columns are strings. */
+/** One connection to a PostgreSQL server. `Client<false>` is one whose config has `decode: false`. */
+export class Client<D extends boolean = true> extends Session<D> {
+  /** Text format of results. */
   static readonly STRING: 0;
-  /** Binary format of results: columns are Buffers. */
+  /** Binary format of results. */
   static readonly BINARY: 1;
 
   /** @param config libpq's parameters as an object, a URL, or `key=value` pairs. An invalid one makes connect() reject */
@@ -1056,7 +1056,7 @@ export interface Config<D extends boolean = boolean> extends Partial<Record<Runt
   max_buffer_bytes?: Choice<number | string>;
   /**
    * Whether to ask the database for its own types in the first flight, so that `decode: true` and JSON make arrays of arrays of
-   * enums, domains and types of extensions. Default: true in a Pool that decodes, else false.
+   * enums, domains and types of extensions. Default: true in a Pool whose `decode` is true, else false.
    */
   fetch_types?: boolean | null | undefined;
   /** What rows are, unless a query says otherwise. Default: true in a Pool; else structs of strings and Buffers. */

@@ -119,11 +119,11 @@ export class RowReader<T extends object = Record<string, any>> {
   /** @param options decode; binary: 1 for binary columns whose description does not say so */
   constructor(options?: ReaderOptions & { binary?: 0 | 1 | boolean });
   /**
-   * The rows so far: with `decode` plain objects, made when you read them, else `structs`. For a COPY, the Uint8Array of each
-   * message. Setting it forgets what came before.
+   * The rows so far, as structs, which decode a column when you read it. For a COPY, the Uint8Array of each message. Setting it
+   * forgets what came before.
    */
-  rows: T[];
-  /** The rows so far as structs, which decode a column when you read it. */
+  rows: Row<T>[];
+  /** The same as `rows`. */
   readonly structs: Row<T>[];
   /** The rows so far as plain objects, made at each reading. */
   readonly objects: T[];
@@ -180,11 +180,10 @@ export class Client<T extends object = Record<string, any>> {
 
 /** Options of `rows`. */
 export interface RowsOptions {
-  /**
-   * Rows are plain objects, decoded by `decoders` (true) or by a map. Default: structs, whose columns are strings, or
-   * Uint8Arrays in binary format.
-   */
+  /** What columns become: true, by `decoders`; a map, by its decoders; false, strings, or Uint8Arrays in binary format. Default: true. */
   decode?: Decode;
+  /** Whether rows are structs, which decode a column when you read it. Default: false: plain objects. */
+  structs?: boolean;
   /** Stops reading and cancels the source. Default: none. */
   signal?: AbortSignal;
 }
@@ -226,15 +225,15 @@ export interface Rows<R> {
  * the rows that came before, it throws a PostgresError for an ErrorResponse, a ProtocolError for bytes that are malformed or
  * incomplete, a ResponseError, the signal's reason, or the source's error.
  *
- * T is the type of a row: `rows<{ id: number, name: string }>(response, { decode: true })`.
+ * T is the type of a row: `rows<{ id: number, name: string }>(response)`.
  * @param source of the bytes, or its promise; a string is a URL
- * @param options decode, signal
+ * @param options decode, structs, signal
  * @returns an async iterable of rows; `break` cancels the source
  */
 export function rows<T extends object = Record<string, any>>(
-  source: Source | PromiseLike<Source>, options: RowsOptions & { decode: Exclude<Decode, boolean> | true }): Rows<T>;
+  source: Source | PromiseLike<Source>, options: RowsOptions & { structs: true }): Rows<Row<T>>;
 export function rows<T extends object = Record<string, any>>(
-  source: Source | PromiseLike<Source>, options?: RowsOptions): Rows<Row<T>>;
+  source: Source | PromiseLike<Source>, options?: RowsOptions): Rows<T>;
 
 /**
  * An ErrorResponse; absent fields are undefined.

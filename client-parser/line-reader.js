@@ -17,7 +17,7 @@ export class LineReader extends Client {
     const line = this.#line;
     this.#line = '';
     try {
-      if (line.trim()) this.stream.structs.push(JSON.parse(line));
+      if (line.trim()) this.stream.rows.push(JSON.parse(line));
     } catch {
       check(0, 'no JSON line');
     }

@@ -1,8 +1,8 @@
-import { Column, Decode, Row } from './index.js';
+import { Column, Decode } from './index.js';
 
 /** Options of `live`. Others, such as `method`, `body` and `credentials`, go to `fetch`. */
 export interface LiveOptions extends Omit<RequestInit, 'signal' | 'headers'> {
-  /** What rows are: plain objects, decoded by `decoders` (true) or by a map; with false structs. Default: true. */
+  /** What columns become, as in `rows`. Default: true. */
   decode?: Decode | undefined;
   /** Milliseconds of silence after which it connects again; more than the server's `keepalive`. Default: 60000. */
   timeout?: number | undefined;
@@ -31,6 +31,4 @@ export interface LiveRows<R> extends Array<R> {
  * @returns an async iterable; `break` ends the request
  * @throws {TypeError} if timeout is not above 0
  */
-export function live<T extends object = Record<string, any>>(url: string | URL, options: LiveOptions & { decode: false }):
-  AsyncIterableIterator<LiveRows<Row<T>>>;
 export function live<T extends object = Record<string, any>>(url: string | URL, options?: LiveOptions): AsyncIterableIterator<LiveRows<T>>;

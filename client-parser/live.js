@@ -1,6 +1,6 @@
 // The page's part of live results: the rows of a query, which stay up to date.
 
-import { Chunk, checkRow, objectAt } from './datarow.js';
+import { Chunk, objectAt } from './datarow.js';
 import { check } from './errors.js';
 import { FrameReader } from './reader.js';
 import { RowParser } from './row-parser.js';
@@ -45,9 +45,7 @@ class StateReader {
 
   #read(bytes, start) {
     if (this.#chunk?.bytes !== bytes) this.#chunk = new Chunk(bytes, bytes.length, this.#type);
-    if (this.#decode) return objectAt(this.#chunk, start);
-    checkRow(this.#chunk, start);
-    return new this.#type.Row(bytes, start, this.#chunk);
+    return objectAt(this.#chunk, start);
   }
 
   message(type, bytes, start, end) {

@@ -11,12 +11,10 @@ const plain = row => row.toObject?.() ?? row;
 /** Takes the messages of one or more results, and makes rows. */
 export class RowReader {
   #decode; // a map of decoders
-  #plain; // whether rows are plain objects
   #type; // of the next rows; null for a COPY
   #chunk; // the Chunk of the last row
 
   constructor({ binary, decode } = {}) {
-    this.#plain = decode;
     const map = this.#decode = decode === true ? defaults.decoders : decode === false ? {} : decode;
     if (decode && !(typeof map === 'object' && [...map.keys?.() ?? Object.keys(map)].every(key => key > 0))) {
       throw new TypeError('decode needs OIDs, or index.js');
@@ -29,26 +27,14 @@ export class RowReader {
     this.complete = false;
   }
 
-  /**
-   * @type {Array} the rows so far: with `decode` plain objects, made when they are first read, else structs; the data of a
-   *   COPY. Setting it forgets what came before
-   */
-  get rows() {
-    while (this.made.length < this.structs.length) this.made.push(plain(this.structs[this.made.length]));
-    return this.made;
-  }
-
-  set rows(rows) {
-    /** The rows so far as structs, which decode a column when it is read. */
-    this.structs = rows;
-    this.made = this.#plain ? [] : rows;
-  }
+  /** @type {Array} the rows so far as structs, which decode a column when it is read; the data of a COPY */
+  get structs() { return this.rows; }
 
   /** @type {object[]} plain objects, made at each reading */
-  get objects() { return this.structs.map(plain); }
+  get objects() { return this.rows.map(plain); }
 
   /** @type {Array[]} arrays of values, made at each reading */
-  get arrays() { return this.structs.map(row => row.toArray?.() ?? row); }
+  get arrays() { return this.rows.map(row => row.toArray?.() ?? row); }
 
   /** Takes one message in bytes[start, end), which are kept. */
   message(type, bytes, start, end) {
@@ -59,7 +45,7 @@ export class RowReader {
         return this.#dataRow(bytes, start);
       case 'd': // CopyData
         check(this.#type === null, 'unexpected message');
-        return this.structs.push(bytes.subarray(start + 5, end));
+        return this.rows.push(bytes.subarray(start + 5, end));
       case 'T': // RowDescription
         this.rowParser = RowParser.of(bytes, start);
         return this.#finish(this.cmd, false, this.rowParser.type(this.binary, this.#decode));
@@ -89,6 +75,6 @@ export class RowReader {
     if (this.#chunk?.bytes !== bytes) this.#chunk = new Chunk(bytes, bytes.length, type);
     // rows() sets `plain` where it wants no structs: making objects at once costs less.
     if (!this.plain) checkRow(this.#chunk, start);
-    this.structs.push(this.plain ? objectAt(this.#chunk, start) : new type.Row(bytes, start, this.#chunk));
+    this.rows.push(this.plain ? objectAt(this.#chunk, start) : new type.Row(bytes, start, this.#chunk));
   }
 }

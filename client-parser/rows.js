@@ -17,13 +17,13 @@ named(ResponseError, 'ResponseError');
 const PIECE = 65536;
 
 /**
- * Reads rows as they arrive: see index.d.ts. Bytes are not copied: a row keeps the memory of its chunk, `toObject()` does not.
- * @param {object} [options] `decode`, `signal`
+ * Reads rows as they arrive: see index.d.ts. Bytes are not copied: a struct keeps the memory of its chunk.
+ * @param {object} [options] `decode`, `structs`, `signal`
  * @returns {Rows} an async iterable of rows
  */
-export function rows(source, { decode = false, signal } = {}) {
+export function rows(source, { decode = true, structs, signal } = {}) {
   let client = new Client(0, { decode });
-  client.stream.plain = decode;
+  client.stream.plain = !structs;
   let batch = []; // the last one
   let at = 0; // its next row
   let reject; // rejects the wait for the source
@@ -80,7 +80,7 @@ export function rows(source, { decode = false, signal } = {}) {
           else client.onData(rest.subarray(0, PIECE));
         } finally {
           // Rows before an error come before it.
-          if (stream.structs.length) yield stream.structs;
+          if (stream.rows.length) yield stream.rows;
         }
         rest = rest.subarray(PIECE);
         // After 8 ms the browser may draw. It does before a posted task; Chromium's scheduler.yield() delays it by up to 100 ms.

@@ -71,11 +71,11 @@ export const ways = {
       take([], count);
     }
   },
-  lazy: protocol(batch => batch),
+  lazy: protocol(batch => batch, { structs: true }),
   two: protocol(batch => {
     for (const row of batch) row[0] + row[1];
     return batch;
-  }),
+  }, { structs: true }),
   objects: protocol(batch => batch, { decode: {} }),
   decoded: protocol(batch => batch, { decode: true }),
   'decoded, exact': protocol(batch => batch, ({ decoders, exact }) => ({ decode: { ...decoders, ...exact } })),

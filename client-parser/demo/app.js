@@ -27,7 +27,7 @@ const WAYS = {
 
 /** Reads protocol bytes. A row stays as it came; the table decodes those that it shows. */
 async function readRows(run, signal) {
-  const result = rows(run.chunks(signal), { signal });
+  const result = rows(run.chunks(signal), { signal, decode: false, structs: true });
   const shown = current.table === run;
   const showColumns = () => list.reset(
     result.columns.map(({ name, typeOid }) => ({ name, number: NUMBERS.has(typeOid) })),
@@ -42,7 +42,7 @@ async function readRows(run, signal) {
 
 /** Reads protocol bytes, and makes a plain object of strings of every row. */
 async function readObjects(run, signal) {
-  for await (const batch of rows(run.chunks(signal), { signal, decode: {} }).batches()) run.take(batch);
+  for await (const batch of rows(run.chunks(signal), { signal, decode: false }).batches()) run.take(batch);
 }
 
 /** Reads an object a line; those that are whole can be used. */

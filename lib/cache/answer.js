@@ -49,11 +49,11 @@ function isRead({ cmd, body, form: { as = 'protocol' } }) {
 }
 
 /** Gives an answer of protocol bytes to a reader. The rows are in a copy, so that no reader can change them for another. */
-function read(answer, reader) {
+function read(answer, reader, lease) {
   const body = Buffer.from(answer.body);
   let off = body[0] === backend.RowDescription ? 1 + body.readUInt32BE(1) : 0;
   if (off > 0) answer.rowParser ??= RowParser.of(body.subarray(0, off));
-  reader.start(answer.rowParser ?? null, answer.form.format ?? 0);
+  reader.start(answer.rowParser ?? null, answer.form.format ?? 0, lease);
   while (off < body.length) {
     const start = off;
     const type = body[off];

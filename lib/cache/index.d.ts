@@ -21,7 +21,7 @@ export interface CacheOptions {
 
 /** Options of `query`. */
 export interface CachedQueryOptions extends StatementOptions, Abortable, CacheOptions {
-  /** What rows are. Default: the client's `decode`. */
+  /** What columns become. Default: the client's `decode`. */
   decode?: Decode | undefined;
 }
 

@@ -68,11 +68,10 @@ class ResponseCache extends EventEmitter {
     if (isPiece(text)) return this.#query(session, ...text, optionsOf(values));
     checkOptions(options, OF_QUERY);
     const { tags, max_age, stale_while_revalidate, ...plain } = options;
-    const { decode = this.#client.decode } = plain;
     const limit = plain.signal === undefined && plain.statement_timeout === undefined ? UNLIMITED : limitOf(plain);
     try {
       const answer = await limit.race(this.#find(session, text, values, options, limit));
-      if (!answer.large) return read(answer, new RowReader({ decode: decode === true ? session.lease.common.ownTypes?.decoders ?? true : decode }));
+      if (!answer.large) return read(answer, new RowReader({ decode: plain.decode }), session.lease);
     } finally {
       limit.release();
     }

@@ -4,7 +4,7 @@ const { late } = require('./late');
 const { ConnectionError, UsageError, isOurs, takeParameter } = require('./protocol');
 const { checkNoMore } = require('./options');
 const { Pipeline, unhindered } = require('./pipeline');
-const { checkDecode } = require('./rows');
+const rows = require('./rows');
 const requests = require('./requests');
 const { Steps } = require('./steps');
 
@@ -47,10 +47,9 @@ class Client extends Steps {
 
   constructor(config = {}) {
     super();
-    checkNoMore(arguments, 1, 'new Client({ connectionString: url, decode: true })');
+    checkNoMore(arguments, 1, 'new Client({ connectionString: url, ssl })');
     this.#config = config;
-    const decode = config?.decode ?? undefined;
-    this.#common = { isPooled: false, decoding: decode === undefined ? undefined : { decode } };
+    this.#common = { isPooled: false, decoding: { decode: config?.decode ?? true, plain: false } };
     /** @type {Object<string, string>} settings that the server reports */
     this.serverParameters = Object.create(null);
     /** @type {Buffer|null} process id and secret, of which a CancelRequest is made */
@@ -126,7 +125,7 @@ class Client extends Steps {
     const signal = this.#aborting = new Abort();
     try {
       await undefined; // requests of this tick share the outcome
-      checkDecode(this.#common.decoding?.decode);
+      rows.checkDecode(this.#common.decoding.decode);
       const config = later.resolve(this.#config, port === undefined ? undefined : { port, host, ssl });
       if (signal.aborted) throw signal.reason;
       pipeline.configure(config);
@@ -140,7 +139,7 @@ class Client extends Steps {
         silent
       }, signal);
       connected.catch(() => {}); // the next line may throw
-      void later.transaction; // meanwhile: later there may be no descriptor for its file
+      void [later.transaction, rows.decoders]; // meanwhile: later there may be no descriptor for their files
       await connected;
     } catch (error) {
       // An error made in a socket's event would not show the awaiting caller.

@@ -17,12 +17,12 @@ class Cursor {
 
   constructor(open, options) { this.#generator = this.#generate(open, options); }
 
-  async * #generate(open, { batchSize, decoding, signal }) {
+  async * #generate(open, { batchSize, decode, signal }) {
     throwIfAborted({ signal });
     const opened = this.#opened(open);
     const portal = this.#portal = opened instanceof Promise ? await opened : opened; // without an await, both messages leave in one write
     const fetch = async () => {
-      const reader = new RowReader(decoding);
+      const reader = new RowReader({ decode });
       await portal.fetch(batchSize, reader, { signal }, this.#caller);
       return reader;
     };

@@ -58,7 +58,7 @@ class Session extends EventEmitter {
   set lease(lease) { this.#lease = lease; }
 
   /** How queries decode columns unless they say otherwise: the config's `decode`. */
-  get decode() { return this.#lease.common.decoding?.decode; }
+  get decode() { return this.#lease.common.decoding.decode; }
 
   /**
    * Sends one query in one write: Parse and Describe for a new text, then Bind, Execute and Sync. A piece of SQL may stand in
@@ -114,9 +114,8 @@ class Session extends EventEmitter {
   simpleQuery(text, options = NO_OPTIONS) {
     return promised(() => {
       checkOptions(options, NAMES.simpleQuery);
-      const how = options.decode === undefined ? this.#lease.common.decoding : options;
       checkText(text, 'text');
-      return send(this.#lease, options, () => new requests.SimpleQueryRequest(text, how), 'session');
+      return send(this.#lease, options, () => new requests.SimpleQueryRequest(text, options), 'session');
     });
   }
 
@@ -192,8 +191,7 @@ class Session extends EventEmitter {
         return portal.ended;
       }).catch(reject);
     });
-    const decoding = decode === undefined ? lease.common.decoding : { decode };
-    return new (require('./cursor').Cursor)(onwait => lease.scope === null ? hold(onwait) : openIn(lease.scope), { batchSize, decoding, signal });
+    return new (require('./cursor').Cursor)(onwait => lease.scope === null ? hold(onwait) : openIn(lease.scope), { batchSize, decode, signal });
   }
 
   /**

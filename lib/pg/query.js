@@ -276,7 +276,7 @@ class Submission extends EventEmitter {
     if (readers.length === 0 || (readers[0].cmd === 'SUSPENDED' && most !== 1)) {
       readers.push(await this.#client.getResults(most && most - readers.length));
     }
-    for (const row of readers.flatMap(({ rows }) => rows)) this.#query.handleDataRow({ fields: row.toArray() });
+    for (const row of readers.flatMap(({ structs }) => structs)) this.#query.handleDataRow({ fields: row.toArray() });
     const { cmd, oid = [], rowCount } = readers.at(-1);
     const count = COUNTED.has(cmd) ? rowCount + readers.length - 1 : [];
     if (cmd === 'SUSPENDED') this.#query.handlePortalSuspended(this);

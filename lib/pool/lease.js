@@ -31,7 +31,7 @@ class PoolLease extends Connections {
     const decode = config?.decode ?? true;
     const ownTypes = config?.fetch_types ?? decode === true ? new OwnTypes() : undefined;
     /** See Pipeline. */
-    this.common = { ...options.common, decoding: decode ? { decode } : undefined, ownTypes };
+    this.common = { ...options.common, decoding: { decode, plain: true }, ownTypes };
   }
 
   keep(text, values) {

@@ -130,7 +130,7 @@ export function changes<Row = Record<string, any>>(config: Config | string | URL
 export class PgOutput {
   /**
    * Use one for each replication, since it keeps the tables' descriptions.
-   * @param options decode: what values are, as in queries. Default: strings, and Buffers of binary values
+   * @param options decode: what values are, as in queries. Default: true
    * @throws {TypeError} for wrong options
    */
   constructor(options?: { decode?: Decode | undefined });

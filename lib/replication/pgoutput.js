@@ -150,10 +150,10 @@ class PgOutput {
   #decode; // a map of decoders
   #types = new WeakMap(); // how values are decoded, by relation
 
-  /** @param {{decode: boolean|Map|object}} [options] what values are; by default strings, or Buffers of binary values */
+  /** @param {{decode: boolean|Map|object}} [options] what values are; true by default */
   constructor(options) {
     checkOptions(options, OPTIONS);
-    const decode = rows.checkDecode(options?.decode);
+    const decode = rows.checkDecode(options?.decode) ?? true;
     this.#decode = decode === true ? rows.decoders : decode || undefined;
     /** @type {Map<number, object>} the tables described so far, by OID */
     this.relations = new Map();

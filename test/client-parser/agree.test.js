@@ -31,7 +31,7 @@ describe('The type table', () => {
     const printed = await (await sharedServer()).psql('SELECT', { args: ['-A', '-t', '-R', '\x1e', '-f', file] }).finally(() => fs.rmSync(file));
     const results = printed.split('\n<END>\n').slice(0, -1).map(text => text.split('\x1e'));
     assert.equal(results.length, queries.length);
-    const plain = await Promise.all(queries.map(text => client.query(text)));
+    const plain = await Promise.all(queries.map(text => client.query(text, [], { decode: false })));
     const makers = [...TYPES.map(({ make }) => make), ...RECORDS.map(() => text => text)];
     queries.forEach((text, i) => {
       assert.deepEqual(plain[i].rows.map(row => row[0]), results[i], text.slice(0, 200));

@@ -53,7 +53,7 @@ describe('client-parser, rows()', () => {
       'transferred buffer': structuredClone(bytesOf(RESULT).buffer)
     };
     for (const [name, source] of Object.entries(sources)) {
-      assert.deepEqual(await collect(rows(source)), ['1', '2', '3'], name);
+      assert.deepEqual(await collect(rows(source)), [1, 2, 3], name);
     }
   });
 
@@ -90,7 +90,7 @@ describe('client-parser, rows()', () => {
   });
 
   it('knows the columns while rows come, and the command at the end', async () => {
-    const result = rows(RESULT);
+    const result = rows(RESULT, { structs: true });
     assert.equal(result.columns, undefined);
     for await (const row of result) {
       assert.equal(result.columns[0].name, 'a');
@@ -105,16 +105,22 @@ describe('client-parser, rows()', () => {
     assert.equal(result.columns[0].typeOid, 23);
   });
 
-  it('decodes when told to', async () => {
+  it('decodes as it is told, and makes structs when told to', async () => {
     assert.deepEqual(await collect(rows(RESULT, { decode: true })), [1, 2, 3]);
+    assert.deepEqual(await collect(rows(RESULT, { decode: false })), ['1', '2', '3']);
+    for (const [decode, value] of [[undefined, 1], [false, '1']]) {
+      const { value: struct } = await rows(RESULT, { decode, structs: true }).next();
+      assert.deepEqual([struct.a, struct.toArray(), Object.hasOwn(struct, 'a')], [value, [value], false]);
+      assert.deepEqual((await rows(RESULT, { decode }).next()).value, { a: value });
+    }
     const decode = { 23: text => `<${text}>` };
     assert.deepEqual(await collect(rows(RESULT, { decode })), ['<1>', '<2>', '<3>']);
   });
 
   it('gives rows before the rest has come', async () => {
     const result = rows(streamOf([HALF], { open: true }));
-    assert.equal((await result.next()).value.a, '1');
-    assert.equal((await result.next()).value.a, '2');
+    assert.equal((await result.next()).value.a, 1);
+    assert.equal((await result.next()).value.a, 2);
     await result.return();
   });
 
@@ -122,16 +128,16 @@ describe('client-parser, rows()', () => {
     const sizes = [];
     const result = rows([HALF, RESULT.subarray(HALF.length, -3), RESULT.subarray(-3)]);
     for await (const batch of result.batches()) sizes.push(batch.map(row => row.a));
-    assert.deepEqual(sizes, [['1', '2'], ['3']]);
+    assert.deepEqual(sizes, [[1, 2], [3]]);
     const rest = rows(RESULT);
     await rest.next();
-    for await (const batch of rest.batches()) assert.deepEqual(batch.map(row => row.a), ['2', '3']);
+    for await (const batch of rest.batches()) assert.deepEqual(batch.map(row => row.a), [2, 3]);
   });
 
   it('gives a loop the rows of a batch without a promise for each', async () => {
     const loop = rows(RESULT)[Symbol.asyncIterator]();
-    assert.equal((await loop.next()).value.a, '1');
-    assert.deepEqual(['2', '3'], [loop.next(), loop.next()].map(({ value }) => value.a));
+    assert.equal((await loop.next()).value.a, 1);
+    assert.deepEqual([2, 3], [loop.next(), loop.next()].map(({ value }) => value.a));
     assert.equal((await loop.next()).done, true);
   });
 
@@ -149,7 +155,7 @@ describe('client-parser, rows()', () => {
   it('gives rows in order to those who ask at the same time', async () => {
     const result = rows(streamOf([...RESULT].map(byte => [byte])));
     const answers = await Promise.all([1, 2, 3, 4, 5].map(() => result.next()));
-    assert.deepEqual(answers.map(({ value, done }) => done || value.a), ['1', '2', '3', true, true]);
+    assert.deepEqual(answers.map(({ value, done }) => done || value.a), [1, 2, 3, true, true]);
   });
 
   it('gives COPY data', async () => {
@@ -160,7 +166,7 @@ describe('client-parser, rows()', () => {
   it('cancels the source on break', async () => {
     const stream = streamOf([HALF], { open: true });
     for await (const row of rows(stream)) {
-      assert.equal(row.a, '1');
+      assert.equal(row.a, 1);
       break;
     }
     assert.equal(stream.cancelled, true);
@@ -301,7 +307,7 @@ describe('client-parser, rows()', () => {
           if (values.length === 2) setImmediate(() => controller.abort('enough'));
         }
       }, reason => reason === 'enough');
-      assert.deepEqual(values, ['1', '2']);
+      assert.deepEqual(values, [1, 2]);
       assert.equal(stream.cancelled, 'enough');
     });
 

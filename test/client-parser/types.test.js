@@ -190,7 +190,7 @@ describe('client-parser, decoders', () => {
         const selects = values.map(([type, all]) => selectOf(type, all.slice(0, 12)));
         selects.push(...RECORDS.map(text => `SELECT ${text}`));
         for (const bytes of await fetchResults(server, selects, format)) {
-          const result = parser.rows(bytes);
+          const result = parser.rows(bytes, { structs: true });
           for await (const row of result) {
             const { typeOid } = result.columns[0];
             const value = Buffer.from(row.rowBuffer.subarray(11));

@@ -64,7 +64,7 @@ describe('Client', () => {
       [String(server.port), server.host]]) {
       const client = new Client({ user, database, host: 'nowhere.invalid', port: 1 });
       await client.connect(...args);
-      assert.equal((await client.query('SELECT 1')).rows[0][0], '1');
+      assert.equal((await client.query('SELECT 1')).rows[0][0], 1);
       await client.end();
     }
   });
@@ -142,7 +142,7 @@ describe('Client', () => {
         client.query('NOTIFY x'),
         client.query("SET application_name = 'y'"), client.query('SELECT 1')
       ]);
-      assert.equal(results[4].rows[0][0], '1');
+      assert.equal(results[4].rows[0][0], 1);
       await new Promise(setImmediate);
     } finally {
       process.removeAllListeners('uncaughtException');
@@ -158,8 +158,8 @@ describe('Client', () => {
     const batch = client.batch([['SELECT 2 AS a']]);
     assert.equal(client.state, 'connecting');
     assert.equal(client.pending, 2);
-    assert.equal((await early).rows[0].a, '1');
-    assert.equal((await batch)[0].rows[0].a, '2');
+    assert.equal((await early).rows[0].a, 1);
+    assert.equal((await batch)[0].rows[0].a, 2);
     await connecting;
     await client.end();
   });
@@ -169,7 +169,7 @@ describe('Client', () => {
     client.query('CREATE TEMP TABLE t (a int)');
     const copy = client.query('COPY t FROM STDIN').then(() => client.copyDone());
     const [, , count] = await Promise.all([client.connect(), copy, client.query('SELECT count(*) FROM t')]);
-    assert.equal(count.rows[0].count, '0');
+    assert.equal(count.rows[0].count, 0);
     await client.end();
   });
 
@@ -185,7 +185,7 @@ describe('Client', () => {
     }
     assert.equal(client.state, 'new');
     await client.connect();
-    assert.equal((await client.query('SELECT 1')).rows[0][0], '1');
+    assert.equal((await client.query('SELECT 1')).rows[0][0], 1);
     await client.end();
   });
 
@@ -216,7 +216,7 @@ describe('Client', () => {
     assert.equal(client.state, 'ending');
     await assert.rejects(client.query('SELECT 3'),
       { name: 'ConnectionError', code: '08003', message: /was ended/ });
-    assert.deepEqual((await before).map(({ rows }) => rows[0][0]), ['1', '2']);
+    assert.deepEqual((await before).map(({ rows }) => rows[0][0]), [1, 2]);
     await end;
     assert.equal(client.state, 'closed');
     assert.equal(await client.closed, undefined);
@@ -239,7 +239,7 @@ describe('Client', () => {
     await client.connect();
     assert.notEqual(client.processId, first);
     assert.notEqual(client.serverParameters.application_name, 'first');
-    assert.equal((await client.query('SELECT 1')).rows[0][0], '1');
+    assert.equal((await client.query('SELECT 1')).rows[0][0], 1);
     await client.end();
   });
 
@@ -271,7 +271,7 @@ describe('Client', () => {
       await assert.rejects(promise, { name: 'ConnectionError', code: 'ENOENT', sent: false });
     }
     await client.connect();
-    assert.equal((await client.query('SELECT 1')).rows[0][0], '1');
+    assert.equal((await client.query('SELECT 1')).rows[0][0], 1);
     await client.end();
   });
 
@@ -495,7 +495,7 @@ describe('Client', () => {
     const socket = net.connect(server.port, server.host);
     const client = new Client({ ...server.config, socket });
     await client.connect();
-    assert.equal((await client.query('SELECT 1')).rows[0][0], '1');
+    assert.equal((await client.query('SELECT 1')).rows[0][0], 1);
     await client.end();
     assert.equal(socket.destroyed, true);
   });

@@ -103,12 +103,12 @@ describe('Options of a query', () => {
       assert.equal(client.pending, 0);
       await client.transaction(async tx => {
         await tryAll(tx, 'inside', throwing);
-        assert.equal((await tx.query('SELECT 1 AS one')).rows[0].one, '1', 'the block has not failed');
+        assert.equal((await tx.query('SELECT 1 AS one')).rows[0].one, 1, 'the block has not failed');
         await tx.transaction(nested => tryAll(nested, 'in a savepoint', throwing));
       });
       await new Promise(setImmediate);
       assert.deepEqual(rejections, []);
-      assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, '1');
+      assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, 1);
       assert.equal(client.pending, 0);
     } finally {
       process.removeListener('unhandledRejection', count);
@@ -131,7 +131,7 @@ describe('Options of a query', () => {
       [() => client.query('SELECT 1', [], { timeout: 5 }), /^there is no option timeout here: write statement_timeout; the options are format, /],
       [() => client.queryTo('SELECT 1', new PassThrough()), /^queryTo takes \(target, text, values, options\), not a text first$/],
       [() => client.transaction({ isolation: 'serializable' }, callback), /^transaction takes a function, then options, not an object$/],
-      [() => new Client('postgres://localhost/x', { decode: true }), /^argument 2 is an object, which would be ignored: write new Client\(\{ connectionString: url, decode: true \}\)$/],
+      [() => new Client('postgres://localhost/x', { decode: true }), /^argument 2 is an object, which would be ignored: write new Client\(\{ connectionString: url, ssl \}\)$/],
       [() => new Client({}, undefined, 5), /^argument 3 is a number, which would be ignored: write new Client/],
       [() => new Pool({}, {}, { size: 5 }), /^argument 3 is an object, .* write new Pool\(\{ connectionString: url \}, \{ size: 10 \}\)$/],
       [() => new Pool('postgres://localhost/x', { decode: true }), /^there is no option decode here: it belongs to the config, or to a query; the options are size/],

@@ -122,7 +122,7 @@ describe('transaction', () => {
       await tx.query('DELETE FROM t WHERE i = 1');
     });
     await outside;
-    assert.deepEqual(seen, ['1']);
+    assert.deepEqual(seen, [1]);
   });
 
   it('pipelines its queries, and waits for those that its function did not', async () => {
@@ -209,7 +209,7 @@ describe('A transaction with a signal or a time limit', () => {
   /** Settles by its limit, and the connection goes on. */
   async function limited(client, work, check = { name: 'TimeoutError', code: '57014' }) {
     await assert.rejects(client.transaction(work, { statement_timeout: 30 }), check);
-    assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, '1');
+    assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, 1);
     assert.equal(client.transactionStatus, 'I');
     assert.deepEqual(await ints(client), []);
     assert.equal(client.pending, 0);
@@ -511,7 +511,7 @@ describe('A block that its function ends by hand', () => {
       await whole;
       assert.deepEqual(settled.filter(([name]) => name === 'by hand' || name === 'transaction'),
         [['by hand', '25P01'], ['transaction', '25P01']]);
-      assert.deepEqual((await Promise.all(others)).map(result => result.rows?.[0].three ?? result), ['3', '4']);
+      assert.deepEqual((await Promise.all(others)).map(result => result.rows?.[0].three ?? result), [3, 4]);
       await turn();
       assert.deepEqual(settled.map(([name]) => name).sort(), ['behind', 'by hand', 'copy', 'cursor', 'savepoint', 'transaction']);
       assert.equal(client.transactionStatus, 'I');
@@ -528,7 +528,7 @@ describe('A block that its function ends by hand', () => {
     await assert.rejects(client.transaction(tx => tx.simpleQuery('COMMIT; BEGIN; COMMIT')), { code: '25P01' });
     await assert.rejects(client.transaction(tx => tx.transaction(nested => nested.query('COMMIT'))), { code: '25P01' });
     await assert.rejects(client.transaction(tx => tx.simpleQuery('COMMIT; SELECT 1/0')), { code: '22012' }, 'unless it has failed itself');
-    assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, '1');
+    assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, 1);
   });
 
   for (const [what, end] of [
@@ -622,7 +622,7 @@ describe('A block that its function ends by hand', () => {
     });
     const behind = client.query('SELECT $1::int AS i', [3]);
     await assert.rejects(whole, { code: '25P01' });
-    assert.equal((await behind).rows[0].i, '3');
+    assert.equal((await behind).rows[0].i, 3);
     assert.equal(client.pending, 0);
   });
 });

@@ -128,7 +128,7 @@ describe('respond to a WHATWG Request', () => {
       await other.query('SELECT pg_advisory_unlock(18)');
       await assert.rejects(response.text());
     }
-    assert.equal((await client.query('SELECT 7 AS a')).rows[0].a, '7');
+    assert.equal((await client.query('SELECT 7 AS a')).rows[0].a, 7);
   });
 
   it('cancels the query of a reader that leaves the body', async () => {
@@ -140,7 +140,7 @@ describe('respond to a WHATWG Request', () => {
       await reader.cancel();
       await until(() => client.pending === 0);
       assert.ok(wire.stats.bytes.toClient < 300e6, `${wire.stats.bytes.toClient} bytes`);
-      assert.equal((await client.query('SELECT 7 AS a')).rows[0].a, '7');
+      assert.equal((await client.query('SELECT 7 AS a')).rows[0].a, 7);
     }
     assert.equal(client.pending, 0);
   });
@@ -167,7 +167,7 @@ describe('respond to a WHATWG Request', () => {
     assert.equal(getEventListeners(request.signal, 'abort').length, 1);
     await body.text();
     await until(() => getEventListeners(request.signal, 'abort').length === 0);
-    assert.equal((await client.query('SELECT 7 AS a')).rows[0].a, '7');
+    assert.equal((await client.query('SELECT 7 AS a')).rows[0].a, 7);
   });
 
   it('answers in a transaction, which waits for a long result to be read, no longer than stall_timeout', async () => {
@@ -181,7 +181,7 @@ describe('respond to a WHATWG Request', () => {
     await waiting;
     const stalled = client.transaction(tx => respond(tx, requestOf(), GIGABYTE, [], { stall_timeout: 50, alone: true }));
     await assert.rejects(stalled, { name: 'UsageError', message: /because a query in it had failed/ });
-    assert.equal((await client.query('SELECT 7 AS a')).rows[0].a, '7');
+    assert.equal((await client.query('SELECT 7 AS a')).rows[0].a, 7);
   });
 
   it('has the server wait for a reader that takes nothing', async () => {
@@ -193,7 +193,7 @@ describe('respond to a WHATWG Request', () => {
     const waits = `SELECT wait_event FROM pg_stat_activity WHERE pid = ${client.processId}`;
     await until(async () => (await server.sql(waits))[0].wait_event === 'ClientWrite');
     await reader.cancel();
-    assert.equal((await client.query('SELECT 7 AS a')).rows[0].a, '7');
+    assert.equal((await client.query('SELECT 7 AS a')).rows[0].a, 7);
   });
 
   it('gives its reader memory that it may give away', async () => {

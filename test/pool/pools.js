@@ -7,13 +7,13 @@ const { afterTest, endAfterTest } = require('../support/hooks');
 const { sharedServer } = require('../support');
 
 /**
- * A pool of the shared server that does not decode, so that values are those of its clients' tests. It is ended after the test.
+ * A pool of the shared server. It is ended after the test.
  * @param {object} [options] of the pool
  * @param {object} [config] beside the server's, or in place of it
  * @returns {Promise<Pool>}
  */
 async function opened(options, config) {
-  return endAfterTest(new Pool({ ...(await sharedServer()).config, decode: false, ...config }, options));
+  return endAfterTest(new Pool({ ...(await sharedServer()).config, ...config }, options));
 }
 
 /** Lets a time pass that the pool measures, but its timers do not. */

@@ -20,10 +20,10 @@ describe('A cursor of a pool', () => {
     const pool = await opened({ size: 2 });
     const cursor = pool.cursor(NUMBERS, [], { batchSize: 10 });
     assert.equal(pool.stats.owned, 0);
-    assert.equal((await cursor.next()).value.i, '1');
+    assert.equal((await cursor.next()).value.i, 1);
     assert.equal(pool.stats.owned, 1);
     let count = 1;
-    for await (const row of cursor) assert.equal(row.i, String(++count));
+    for await (const row of cursor) assert.equal(row.i, ++count);
     assert.equal(count, 1000);
     for await (const row of pool.cursor(NUMBERS)) if (row.i === '5') break;
     const failing = pool.cursor('SELECT 1 / 0');
@@ -38,7 +38,7 @@ describe('A cursor of a pool', () => {
     await server.sql('CREATE SEQUENCE made');
     const cursor = pool.cursor("SELECT nextval('made') AS n FROM generate_series(1, 100)", [], { batchSize: 10 });
     try {
-      assert.equal((await cursor.next()).value.n, '1');
+      assert.equal((await cursor.next()).value.n, 1);
       await until(async () => (await server.sql('SELECT last_value AS n FROM made'))[0].n === '20'); // the next rows are under way
     } finally {
       await cursor.return();
@@ -55,7 +55,7 @@ describe('A cursor of a pool', () => {
     const values = [1];
     const cursor = pool.cursor('SELECT $1::int AS n', values);
     values[0] = 2;
-    assert.equal((await cursor.next()).value.n, '1');
+    assert.equal((await cursor.next()).value.n, 1);
     await cursor.return();
     await pool.cursor('SELECT 1').return();
   });
@@ -134,7 +134,7 @@ describe('COPY of a pool', () => {
       given.destroy();
       await once(given, 'close');
       await idle(pool);
-      assert.equal((await pool.query('SELECT count(*) AS n FROM copied')).rows[0].n, '1000');
+      assert.equal((await pool.query('SELECT count(*) AS n FROM copied')).rows[0].n, 1000);
     } finally {
       await (await sharedServer()).sql('DROP TABLE copied');
     }

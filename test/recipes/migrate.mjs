@@ -7,7 +7,7 @@ const migrations = [
   'ALTER TABLE teams ADD COLUMN created timestamptz NOT NULL DEFAULT now()'
 ];
 
-const client = new Client({ connectionString: process.env.DATABASE_URL, decode: true });
+const client = new Client(process.env.DATABASE_URL);
 await client.connect();
 await client.transaction(async tx => {
   await tx.query('SELECT pg_advisory_xact_lock(20260101)'); // any number that your program uses for nothing else

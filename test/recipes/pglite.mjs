@@ -14,7 +14,7 @@ before(async () => {
   const listening = new Promise(resolve => server.addEventListener('listening', resolve));
   await server.start();
   const { detail: { port } } = await listening;
-  pool = new Pool({ host: '127.0.0.1', port, user: 'postgres', database: 'postgres', decode: true }, { size: 1 });
+  pool = new Pool({ host: '127.0.0.1', port, user: 'postgres', database: 'postgres' }, { size: 1 });
   await pool.query('CREATE TABLE users (id int PRIMARY KEY, name text NOT NULL)');
 });
 

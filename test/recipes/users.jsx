@@ -8,7 +8,7 @@ export function Users() {
     const controller = new AbortController();
     (async () => {
       const { signal } = controller;
-      for await (const batch of rows('/rows', { signal, decode: true }).batches()) {
+      for await (const batch of rows('/rows', { signal }).batches()) {
         setUsers(users => users.concat(batch));
       }
     })().catch(error => controller.signal.aborted || console.error(error));

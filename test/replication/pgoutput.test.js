@@ -31,15 +31,15 @@ const MESSAGES = {
   origin: ["'O' 0000000000000005 'elsewhere' 00", { type: 'origin', lsn: 5n, name: 'elsewhere' }],
   type: ["'Y' 00004002 'public' 00 'mood' 00", { type: 'type', oid: 16386, schema: 'public', name: 'mood' }],
   'type of the system': ["'Y' 00000019 00 'text' 00", { type: 'type', oid: 25, schema: 'pg_catalog', name: 'text' }],
-  insert: [`'I' 00004001 'N' ${ROW}`, { type: 'insert', new: row({ id: '5', name: null }) }],
-  'update without a key': [`'U' 00004001 'N' 0003 62 00000002 0005 75 74 00000002 c3a9`,
-    { type: 'update', new: row({ id: Buffer.from([0, 5]) }) }],
+  insert: [`'I' 00004001 'N' ${ROW}`, { type: 'insert', new: row({ id: 5, name: null }) }],
+  'update without a key': [`'U' 00004001 'N' 0003 62 00000004 00000005 75 74 00000002 c3a9`,
+    { type: 'update', new: row({ id: 5 }) }],
   'update of a key': [`'U' 00004001 'K' 0003 74 00000001 '4' 6e 6e 'N' ${ROW}`,
-    { type: 'update', key: { id: '4' }, new: row({ id: '5', name: null }) }],
+    { type: 'update', key: { id: 4 }, new: row({ id: 5, name: null }) }],
   'update of a row': [`'U' 00004001 'O' 0003 74 00000001 '4' 74 00000001 'a' 6e 'N' ${ROW}`,
-    { type: 'update', old: row({ id: '4', name: 'a' }, null), new: row({ id: '5', name: null }) }],
-  'delete by key': ["'D' 00004001 'K' 0003 74 00000001 '4' 6e 6e", { type: 'delete', key: { id: '4' } }],
-  'delete of a row': [`'D' 00004001 'O' ${ROW}`, { type: 'delete', old: row({ id: '5', name: null }) }],
+    { type: 'update', old: row({ id: 4, name: 'a' }, null), new: row({ id: 5, name: null }) }],
+  'delete by key': ["'D' 00004001 'K' 0003 74 00000001 '4' 6e 6e", { type: 'delete', key: { id: 4 } }],
+  'delete of a row': [`'D' 00004001 'O' ${ROW}`, { type: 'delete', old: row({ id: 5, name: null }) }],
   truncate: ["'T' 00000001 03 00004001", { type: 'truncate', cascade: true, restartIdentity: true }]
 };
 

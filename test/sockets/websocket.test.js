@@ -150,7 +150,7 @@ describe('webSocket', () => {
           assert.equal(target.rowCount, 1000000);
           return (await tx.query('SELECT sum(n) FROM t')).rows[0].sum;
         });
-        assert.equal(sum, '99500000');
+        assert.equal(sum, 99500000);
         let bytes = 0;
         for await (const chunk of client.copyTo('COPY t TO STDOUT')) bytes += chunk.length;
         assert.equal(bytes, 3450000);
@@ -195,7 +195,7 @@ describe('webSocket', () => {
         await until(waiting, '1');
         controller.abort();
         await assert.rejects(sleeping, { name: 'AbortError' });
-        assert.equal((await client.query('SELECT 1 AS n')).rows[0].n, '1');
+        assert.equal((await client.query('SELECT 1 AS n')).rows[0].n, 1);
         const again = client.query('SELECT pg_sleep(600)');
         again.catch(() => {});
         await until(waiting, '1');
@@ -314,7 +314,7 @@ describe('webSocket', () => {
             });
             const ready = client.connect();
             const { rows } = await client.query('SELECT $1::int + 1 AS n', ['41']);
-            assert.equal(rows[0].n, '42');
+            assert.equal(rows[0].n, 42);
             await ready;
             const connection = wire.connections.at(-1);
             assert.equal(connection.stats.flights.toServer, flights, `${user} ${require_auth}`);
@@ -339,7 +339,7 @@ describe('webSocket', () => {
           await assert.rejects(make({ user: 'cleartext', socket: plain }).connect(), /cleartext.*not encrypted/);
           await connected({ user: 'cleartext', socket: plain, require_auth: 'password' });
           const client = await connected({ user: 'cleartext', socket: encrypted });
-          assert.equal((await client.query('SELECT 1 AS n')).rows[0].n, '1');
+          assert.equal((await client.query('SELECT 1 AS n')).rows[0].n, 1);
           if (name.includes('ws')) {
             const untrusted = webSocket(() => new ws.WebSocket(`wss://localhost:${secure.port}/`));
             await assert.rejects(make({ socket: untrusted }).connect(), /could not be opened: .*certificate/);

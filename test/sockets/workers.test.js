@@ -70,11 +70,11 @@ describe('workersSocket', () => {
     host: 'localhost', port: server.port, user: 'web', password: 'secret', database: server.database, socket: fake(server.tls.ca.cert), ...more
   });
 
-  for (const [sslmode, encrypted] of [[undefined, 't'], ['prefer', 't'], ['require', 't'], ['verify-full', 't'], ['disable', 'f'], ['allow', 'f']]) {
+  for (const [sslmode, encrypted] of [[undefined, true], ['prefer', true], ['require', true], ['verify-full', true], ['disable', false], ['allow', false]]) {
     it(`connects with sslmode ${sslmode}, asks, cancels and ends`, async () => {
       const client = new Client(config({ sslmode }));
       await client.connect();
-      assert.deepEqual(asked, { secureTransport: encrypted === 't' ? 'starttls' : 'off', allowHalfOpen: false });
+      assert.deepEqual(asked, { secureTransport: encrypted ? 'starttls' : 'off', allowHalfOpen: false });
       const { rows: [row] } = await client.query('SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()');
       assert.equal(row.ssl, encrypted);
       const text = 'x'.repeat(1e6);

@@ -22,26 +22,26 @@ const count = async (session, table) => Number((await session.query(`SELECT coun
 const PARTS = {
   async simpleQuery(client) {
     const { rows } = await client.simpleQuery("SELECT 1 AS n, 'ä' AS t").then(([result]) => result);
-    assert.deepEqual(rows[0].toObject(), { n: '1', t: 'ä' });
+    assert.deepEqual(rows[0].toObject(), { n: 1, t: 'ä' });
   },
 
   async parameters(client) {
     const { rows } = await client.query('SELECT $1::int + 1 AS n, $2::text AS t', [41, 'ä'], { cache: false });
-    assert.deepEqual(rows[0].toObject(), { n: '42', t: 'ä' });
+    assert.deepEqual(rows[0].toObject(), { n: 42, t: 'ä' });
   },
 
   async 'prepared statements'(client) {
-    for (const n of [1, 2]) assert.equal((await client.query('SELECT $1::int * 2 AS n', [n])).rows[0].n, String(2 * n));
+    for (const n of [1, 2]) assert.equal((await client.query('SELECT $1::int * 2 AS n', [n])).rows[0].n, 2 * n);
   },
 
   async 'typed in one round trip'(client) {
-    const { rows } = await client.query('SELECT $1 + 1 AS n', [41], { paramTypes: [23], cache: false, decode: true });
+    const { rows } = await client.query('SELECT $1 + 1 AS n', [41], { paramTypes: [23], cache: false });
     assert.equal(rows[0].n, 42);
   },
 
   async 'binary results'(client) {
     const { rows } = await client.query('SELECT $1::int AS n', [258], Client.BINARY);
-    assert.deepEqual([...rows[0].n], [0, 0, 1, 2]);
+    assert.equal(rows[0].n, 258);
   },
 
   async 'queries at once'(client) {
@@ -54,18 +54,18 @@ const PARTS = {
       client.query('SELECT * FROM there_is_none').catch(error => error), client.query('SELECT 1 AS n')
     ]);
     assert.equal(error.name, 'PostgresError');
-    assert.equal(after.rows[0].n, '1');
+    assert.equal(after.rows[0].n, 1);
   },
 
   async batch(client) {
     const results = await client.batch([['SELECT 1 AS n'], ['SELECT 2 AS n']]);
-    assert.deepEqual(results.map(({ rows }) => rows[0].n), ['1', '2']);
+    assert.deepEqual(results.map(({ rows }) => rows[0].n), [1, 2]);
   },
 
   async 'a failed batch'(client) {
     const error = await client.batch([['SELECT 1'], ['SELECT * FROM there_is_none'], ['SELECT 2']]).catch(error => error);
     assert.equal(error.index, 1);
-    for (let i = 0; i < 3; i++) assert.equal((await client.query('SELECT 1 AS n')).rows[0].n, '1');
+    for (let i = 0; i < 3; i++) assert.equal((await client.query('SELECT 1 AS n')).rows[0].n, 1);
   },
 
   async transaction(client, { table }) {
@@ -100,7 +100,7 @@ const PARTS = {
       await tx.transaction(inner => inner.query('SELECT * FROM there_is_none')).catch(() => {});
       return (await tx.query('SELECT 1 AS n')).rows[0].n;
     });
-    assert.equal(n, '1');
+    assert.equal(n, 1);
   },
 
   async cursor(client, { series }) {
@@ -110,7 +110,7 @@ const PARTS = {
       if (++count === 25) break;
     }
     assert.equal(count, 25);
-    assert.equal((await client.query('SELECT 1 AS n')).rows[0].n, '1');
+    assert.equal((await client.query('SELECT 1 AS n')).rows[0].n, 1);
   },
 
   async 'a cursor in a transaction'(client, { series }) {
@@ -166,12 +166,12 @@ const PARTS = {
     const query = client.query(`SELECT nextval('finished') FROM (${slow}) AS slow`, [], { signal: AbortSignal.timeout(300) });
     await query.catch(() => {});
     // A sequence is not rolled back.
-    assert.equal((await client.query('SELECT is_called FROM finished')).rows[0].is_called, 'f', 'the query ran to its end');
+    assert.equal((await client.query('SELECT is_called FROM finished')).rows[0].is_called, false, 'the query ran to its end');
   },
 
   async statement_timeout(client, { slow }) {
     await assert.rejects(client.query(slow, [], { statement_timeout: 200 }), { code: '57014' });
-    assert.equal((await client.query('SELECT 1 AS n')).rows[0].n, '1');
+    assert.equal((await client.query('SELECT 1 AS n')).rows[0].n, 1);
   },
 
   async 'settings in the config'(client, { config }) {

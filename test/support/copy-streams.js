@@ -16,6 +16,6 @@ async function collect(stream) {
 }
 
 /** That the connection goes on. */
-async function goesOn(client) { assert.equal((await client.query('SELECT 7 AS a')).rows[0].a, '7'); }
+async function goesOn(client) { assert.equal((await client.query('SELECT 7 AS a')).rows[0].a, 7); }
 
 module.exports = { collect, goesOn, isIdle };

@@ -18,11 +18,11 @@ export async function exercise(Client, config) {
   await connected;
   const bytes = new Uint8Array([0, 255]);
   const { rows: [row] } = await client.query("SELECT 'ä€😀' AS text, NULL AS nothing, $1::bytea AS bytes", [bytes]);
-  seen.row = row.toObject();
+  seen.row = { ...row.toObject(), bytes: [...row.bytes] };
   const { rows: [binary] } = await client.query('SELECT $1::bytea AS bytes', [bytes], { format: 1 });
   seen.binary = [...binary.bytes];
   const typed = "SELECT $1 + 1 AS one, true AS yes, ARRAY[1, 2] AS list, '{\"a\": 1}'::json AS json";
-  const { rows: [decoded] } = await client.query(typed, [0], { decode: true, cache: false, paramTypes: [23] });
+  const { objects: [decoded] } = await client.query(typed, [0], { cache: false, paramTypes: [23] });
   seen.decoded = decoded;
   const large = 'x'.repeat(3000000);
   seen.large = (await client.query('SELECT $1::text AS back', [large])).rows[0].back === large;
@@ -82,17 +82,17 @@ export async function exercise(Client, config) {
 
 export const EXPECTED = {
   sum: 45150,
-  row: { text: 'ä€😀', nothing: null, bytes: '\\x00ff' },
+  row: { text: 'ä€😀', nothing: null, bytes: [0, 255] },
   binary: [0, 255],
   decoded: { one: 1, yes: true, list: [1, 2], json: { a: 1 } },
   large: true,
   many: 100000,
   error: ['PostgresError', '22012', 'division by zero'],
   batch: ['22012', 1],
-  back: ['2'],
+  back: [2],
   cursor: 250,
   news: 'hello',
-  aborted: ['AbortError', '1'],
+  aborted: ['AbortError', 1],
   limited: '57014',
   cancelled: '57014',
   closed: true

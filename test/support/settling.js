@@ -257,7 +257,7 @@ async function run(server, state, fault) {
   const again = await startProxy({ target: server });
   proxy.port = again.port;
   await client.connect(again.port, again.host);
-  assert.equal((await client.query('SELECT 2 AS two')).rows[0].two, '2');
+  assert.equal((await client.query('SELECT 2 AS two')).rows[0].two, 2);
   await settled([client.end()], 'the end');
   assert.equal(client.state, 'closed');
   await again.stop();

@@ -121,7 +121,7 @@ async function replay(asking, { bytes, greeting, results, events }, cuts) {
     notification: notification => seen.push(notification),
     parameter: (...message) => seen.push(decodeParameterStatus(...message)),
     lost: error => { throw error; }
-  }, { isPooled: false });
+  }, { isPooled: false, decoding: { decode: true, plain: false } });
   pipeline.statements.limit = 256;
   pipeline.statements.tag = '';
   const memory = Buffer.alloc(65536);

@@ -19,7 +19,7 @@ describe('What waits', () => {
     await sleep(20);
     assert.ok(client.bufferedBytes > 1e6, `${client.bufferedBytes} bytes`);
     wire.resume();
-    for (const { rows: [row] } of await Promise.all(queries)) assert.equal(row.n, '100000');
+    for (const { rows: [row] } of await Promise.all(queries)) assert.equal(row.n, 100000);
     await drained;
     assert.deepEqual([client.pending, client.bufferedBytes], [0, 0]);
   });

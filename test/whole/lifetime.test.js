@@ -99,7 +99,7 @@ describe('A lost connection', () => {
       await assert.rejects(lost);
       await closed;
       const early = client.connect();
-      assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, '1');
+      assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, 1);
       await early;
       assert.notEqual(client.processId, pid);
     }
@@ -113,7 +113,7 @@ describe('A lost connection', () => {
       await (await sharedServer()).sql(`SELECT pg_terminate_backend(${client.processId})`);
       await again;
       await sleep(20);
-      assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, '1', event);
+      assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, 1, event);
     }
   });
 
@@ -159,14 +159,14 @@ describe('destroy()', () => {
       client.query('SELECT pg_sleep(60)').catch(() => {});
       client.destroy();
       await client.connect();
-      assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, '1');
+      assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, 1);
     }
     const { config } = await sharedServer();
     const early = new Client(config);
     const lost = early.connect();
     early.destroy();
     await Promise.all([assert.rejects(lost), early.connect()]);
-    assert.equal((await early.query('SELECT 1 AS one')).rows[0].one, '1');
+    assert.equal((await early.query('SELECT 1 AS one')).rows[0].one, 1);
     await early.end();
   });
 
@@ -250,7 +250,7 @@ describe('end()', () => {
     const ended = client.end();
     await assert.rejects(client.query('SELECT 2'), { code: '08003', sent: false });
     await connecting;
-    assert.equal((await query).rows[0].one, '1');
+    assert.equal((await query).rows[0].one, 1);
     await ended;
     assert.equal(await client.closed, undefined);
     assert.deepEqual(list, [['end']]);
@@ -285,7 +285,7 @@ describe('end()', () => {
       return (await tx.query('SELECT count(*) AS n FROM t')).rows[0].n;
     });
     const looped = loop().catch(error => error);
-    assert.equal(await work, '2');
+    assert.equal(await work, 2);
     // The loop's first row was asked for before the end was.
     assert.equal(await looped, undefined);
     assert.equal(rows, 100);
@@ -304,7 +304,7 @@ describe('end()', () => {
       const behind = client.query('SELECT 1 AS one');
       await client.end();
       for (const copy of copies) await copy;
-      assert.equal((await behind).rows[0].one, '1');
+      assert.equal((await behind).rows[0].one, 1);
     }
     const client = await connected();
     client.startQuery('SELECT generate_series(1, 10)');
@@ -476,7 +476,7 @@ describe('A network that goes silent', () => {
     client.destroy();
     proxy.resume();
     await client.connect();
-    assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, '1');
+    assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, 1);
     await client.end();
     await proxy.stop();
   });

@@ -24,7 +24,7 @@ const KINDS = [
   (client, i, random) => [client.query(`SELECT $1::text, ${random(6)}`, [`v${i}`], { cache: random(2) === 0 })
     .then(result => values(result).split(',')[0]), `v${i}`],
   (client, i) => [client.query('SELECT $1::int', [i], Client.BINARY)
-    .then(({ rows }) => rows[0][0].readInt32BE()), i],
+    .then(({ rows }) => rows[0][0]), i],
   (client, i, random) => [client.query(`SELECT i + ${random(4)} FROM generate_series(1, $1) i`, [i % 50])
     .then(({ rows }) => rows.length), i % 50],
   (client, i) => [client.query("SELECT repeat('x', $1)", [i * 997])

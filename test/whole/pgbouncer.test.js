@@ -14,26 +14,26 @@ const { sharedServer } = require('../support');
 const PARTS = {
   async queries(client) {
     const results = await Promise.all(Array.from({ length: 500 }, (_, i) => client.query('SELECT $1::int AS i', [i])));
-    results.forEach(({ rows: [row] }, i) => assert.equal(row.i, String(i)));
+    results.forEach(({ rows: [row] }, i) => assert.equal(row.i, i));
   },
   async 'queries in one round trip, with types of parameters'(client) {
     const { rows: [row] } = await client.query('SELECT $1 + 1 AS n', [Buffer.from([0, 0, 0, 7])], { paramTypes: [23], format: 1, cache: false });
-    assert.deepEqual(row.n, Buffer.from([0, 0, 0, 8]));
+    assert.equal(row.n, 8);
   },
   async errors(client) {
     const works = Array.from({ length: 200 }, (_, i) => client.query('SELECT 100 / $1::int AS n', [i % 7]));
     const results = await Promise.allSettled(works);
     results.forEach(({ reason, value }, i) => {
       if (i % 7 === 0) assert.equal(reason.code, '22012');
-      else assert.equal(value.rows[0].n, String(Math.floor(100 / (i % 7))));
+      else assert.equal(value.rows[0].n, Math.floor(100 / (i % 7)));
     });
     await assert.rejects(client.query('SELEC'), { code: '42601' });
   },
   async batch(client) {
     const results = await client.batch([['SELECT 1 AS a'], ['SELECT $1::text AS a', ['x']]]);
-    assert.deepEqual(results.map(({ rows: [row] }) => row.a), ['1', 'x']);
+    assert.deepEqual(results.map(({ rows: [row] }) => row.a), [1, 'x']);
     await assert.rejects(client.batch([['INSERT INTO pooled VALUES (99)'], ['SELECT 1 / 0']]), { code: '22012', index: 1 });
-    assert.equal((await client.query('SELECT count(*) AS n FROM pooled WHERE i = 99')).rows[0].n, '0');
+    assert.equal((await client.query('SELECT count(*) AS n FROM pooled WHERE i = 99')).rows[0].n, 0);
   },
   async 'settings of requests'(client) {
     const text = "SELECT current_setting('app.tenant', true) AS tenant";
@@ -48,7 +48,7 @@ const PARTS = {
   },
   async simpleQuery(client) {
     const [one, two] = await client.simpleQuery('SELECT 1 AS a; SELECT 2 AS a');
-    assert.deepEqual([one.rows[0].a, two.rows[0].a], ['1', '2']);
+    assert.deepEqual([one.rows[0].a, two.rows[0].a], [1, 2]);
   },
   async 'a cursor outside a transaction'(client) {
     let sum = 0;
@@ -88,7 +88,7 @@ const PARTS = {
       const behind = client.query('SELECT 1 AS one');
       setTimeout(() => abort.abort(), 20);
       await assert.rejects(slow, AbortError);
-      assert.equal((await behind).rows[0].one, '1');
+      assert.equal((await behind).rows[0].one, 1);
     }
     await assert.rejects(client.query('SELECT pg_sleep(60)', [], { statement_timeout: 20 }), { code: '57014' });
   }
@@ -106,7 +106,7 @@ const IN_TRANSACTIONS = {
       throw new Error('thrown');
     }), { message: 'thrown' });
     await Promise.all(['BEGIN', 'INSERT INTO pooled VALUES (4)', 'ROLLBACK'].map(text => client.query(text)));
-    assert.deepEqual((await client.query('DELETE FROM pooled RETURNING i')).rows.map(row => row.i).sort(), ['1', '2']);
+    assert.deepEqual((await client.query('DELETE FROM pooled RETURNING i')).rows.map(row => row.i).sort(), [1, 2]);
   },
   async 'settings of transactions'(client) {
     const text = "SELECT current_setting('app.tenant', true) AS tenant";
@@ -203,7 +203,7 @@ for (const [mode, { parts, config }] of Object.entries(MODES)) {
       await closed;
       await bouncer.start();
       await client.connect();
-      assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, '1');
+      assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, 1);
     });
 
     it('rejects everything when the server goes away', async () => {
@@ -212,7 +212,7 @@ for (const [mode, { parts, config }] of Object.entries(MODES)) {
       await (await sharedServer()).sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep(60)%'");
       assert.equal((await pending)[0].status, 'rejected');
       if (client.state === 'closed') await client.connect();
-      assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, '1');
+      assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, 1);
     });
   });
 }
@@ -239,7 +239,7 @@ describe('What a mode of PgBouncer cannot carry', () => {
       return true;
     });
     if (client.state === 'closed') await client.connect();
-    assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, '1');
+    assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, 1);
     await client.end();
   });
 
@@ -260,7 +260,7 @@ describe('What a mode of PgBouncer cannot carry', () => {
     await Promise.all(clients.map(async (client, n) => {
       for (let i = 0; i < 200; i++) {
         const works = [1, 2, 3].map(k => client.query(`SELECT ${n} AS n, ${k} AS k, $1::int AS i`, [i]).then(({ rows: [row] }) => {
-          assert.deepEqual(row.toArray(), [n, k, i].map(String));
+          assert.deepEqual(row.toArray(), [n, k, i]);
         }));
         for (const { reason } of await Promise.allSettled(works)) if (reason) failures.push(reason);
       }
@@ -284,7 +284,7 @@ describe('What a mode of PgBouncer cannot carry', () => {
       await assert.rejects(news.ready, { name: 'ConnectionError', code: '0A000', message: /listen on the direct URL/ });
       await assert.rejects(news.next(), { code: '0A000' });
     }
-    assert.equal((await client.query('SELECT count(*) AS n FROM pg_listening_channels()')).rows[0].n, '0');
+    assert.equal((await client.query('SELECT count(*) AS n FROM pg_listening_channels()')).rows[0].n, 0);
     await Promise.all([client.end(), connecting.end(), pool.end()]);
   });
 

@@ -63,7 +63,7 @@ describe('query on the wire', () => {
       const { client, wire } = await proxied();
       for (let i = 0; i < 2; i++) {
         const wired = watch(wire);
-        assert.equal((await ask(client)).rows[0][0], '1');
+        assert.equal((await ask(client)).rows[0][0], 1);
         assert.deepEqual(wired.sent, hex(`50 00000010 00 'SELECT 1' 00 0000  44 00000006 53 00
           42 0000000e 00 00 0000 0000 0001 0000 ${EXECUTE_SYNC}`));
         assert.equal(wired.flights, 1);
@@ -84,7 +84,7 @@ describe('query on the wire', () => {
     const { client, wire } = await proxied();
     const wired = watch(wire);
     const { rows: [row] } = await client.query('SELECT $1 AS a, pg_typeof($1)', ['7'], { paramTypes: [20] });
-    assert.deepEqual(row.toArray(), ['7', 'bigint']);
+    assert.deepEqual(row.toArray(), [7, 'bigint']);
     assert.ok(wired.sent.includes(hex("'SELECT $1 AS a, pg_typeof($1)' 00 0001 00000014  44")));
     // Without types it is another statement.
     await assert.rejects(client.query('SELECT $1 AS a, pg_typeof($1)', ['7']), { code: '42P08' });
@@ -108,11 +108,11 @@ describe('query on the wire', () => {
     await client.query('SELECT 1');
     const wired = watch(wire);
     const { rows: [row], rowParser } = await client.query('SELECT 1', [], Client.BINARY);
-    assert.deepEqual(row[0], hex('00000001'));
+    assert.equal(row[0], 1);
     assert.deepEqual(wired.sent, hex(`42 00000010 00 's1' 00 0000 0000 0001 0001 ${EXECUTE_SYNC}`));
     assert.equal(rowParser.columns[0].binary, 1);
     const text = await client.query('SELECT 1');
-    assert.deepEqual([text.rows[0][0], text.rowParser.columns[0].binary], ['1', 0]);
+    assert.deepEqual([text.rows[0][0], text.rowParser.columns[0].binary], [1, 0]);
   });
 
   it('sends all messages of one tick in one write', async () => {
@@ -188,7 +188,7 @@ describe('query', () => {
     const insert = await client.query('INSERT INTO t SELECT generate_series(1, 5)');
     assert.deepEqual([insert.cmd, insert.oid, insert.rowCount, insert.rows], ['INSERT', '0', 5, []]);
     const update = await client.query('UPDATE t SET a = a + 1 WHERE a > $1 RETURNING a', [3]);
-    assert.deepEqual([update.cmd, update.rowCount, update.rows.map(row => row.a)], ['UPDATE', 2, ['5', '6']]);
+    assert.deepEqual([update.cmd, update.rowCount, update.rows.map(row => row.a)], ['UPDATE', 2, [5, 6]]);
     assert.deepEqual((await client.query('DELETE FROM t')).rowCount, 5);
     assert.deepEqual((await client.query('BEGIN')).cmd, 'BEGIN');
     assert.deepEqual((await client.query('ROLLBACK')).cmd, 'ROLLBACK');
@@ -207,7 +207,7 @@ describe('query', () => {
     const text = await client.query("SELECT NULL AS n, '' AS e, $1::text AS p, $2::text AS q", [null, '']);
     assert.deepEqual(text.rows[0].toArray(), [null, '', null, '']);
     const binary = await client.query("SELECT NULL::int, ''::text", [], Client.BINARY);
-    assert.deepEqual(binary.rows[0].toArray(), [null, Buffer.alloc(0)]);
+    assert.deepEqual(binary.rows[0].toArray(), [null, '']);
   });
 
   it('gives rows without columns', async () => {
@@ -223,7 +223,7 @@ describe('query', () => {
       (_, index) => index % 7 === 0 ? `NULL AS c${index}` : `${index} AS c${index}`);
     const { rows: [row] } = await client.query(`SELECT ${list}`);
     for (let i = 1599; i >= 0; i--) {
-      assert.equal(row[i], i % 7 === 0 ? null : `${i}`);
+      assert.equal(row[i], i % 7 === 0 ? null : i);
       assert.equal(row[`c${i}`], row[i]);
     }
     assert.equal(Object.keys(row.toObject()).length, 1600);
@@ -243,7 +243,7 @@ describe('query', () => {
     });
     assert.equal(await (async () => row)(), row, 'a row may be returned by an async function');
     const twice = await client.query('SELECT 1 AS a, 2 AS a');
-    assert.deepEqual([twice.rows[0].toArray(), twice.rows[0].a], [['1', '2'], '2']);
+    assert.deepEqual([twice.rows[0].toArray(), twice.rows[0].a], [[1, 2], 2]);
   });
 
   it('gives many rows in order', async () => {
@@ -252,7 +252,7 @@ describe('query', () => {
     const { rows } = await client.query(text);
     assert.equal(rows.length, 100_000);
     rows.forEach((row, index) => {
-      if (row.i !== `${index}` || row.x.length !== index % 100) assert.fail(`row ${index}: ${row.i}`);
+      if (row.i !== index || row.x.length !== index % 100) assert.fail(`row ${index}: ${row.i}`);
     });
   });
 
@@ -262,17 +262,17 @@ describe('query', () => {
     const result = await client.query('SELECT $1 AS a', ['7'],
       { format: Client.BINARY, cache: false, stream, paramTypes: [23] });
     assert.equal(result, stream);
-    assert.deepEqual(result.rows[0].a, hex('00000007'));
-    assert.equal((await client.query('SELECT 1', [], {})).rows[0][0], '1');
+    assert.equal(result.rows[0].a, 7);
+    assert.equal((await client.query('SELECT 1', [], {})).rows[0][0], 1);
     assert.equal((await client.query('SELECT 1', undefined, undefined, undefined, stream)).rows.at(-1)[0],
-      '1');
+      1);
   });
 
   it('collects several results in one reader, if it is given one', async () => {
     const client = await connected();
     const stream = new RowReader();
     await Promise.all(['1', '2', '3'].map(value => client.query('SELECT $1::int AS a', [value], { stream })));
-    assert.deepEqual(stream.rows.map(row => row.a), ['1', '2', '3']);
+    assert.deepEqual(stream.rows.map(row => row.a), [1, 2, 3]);
   });
 });
 
@@ -286,8 +286,8 @@ describe('Values', () => {
         new Uint8Array([1, 2]), Infinity,
         '', '{"a": 1}']);
     assert.deepEqual(row.toArray(),
-      ['ä€😀', '7', '-1.5e-07', '9007199254740993', 'f', null, null, '00ff', '0102', 'Infinity', '',
-        '{"a": 1}']);
+      ['ä€😀', 7, -1.5e-7, '9007199254740993', false, null, null, '00ff', '0102', Infinity, '',
+        { a: 1 }]);
   });
 
   it('may be a row of an earlier result, in text and in binary', async () => {
@@ -301,7 +301,7 @@ describe('Values', () => {
       assert.deepEqual(copy.rowBuffer, source.rowBuffer);
     }
     const { rows: [empty] } = await client.query('SELECT');
-    assert.equal((await client.query('SELECT 1', empty)).rows[0][0], '1');
+    assert.equal((await client.query('SELECT 1', empty)).rows[0][0], 1);
   });
 
   it('are taken as they are when query is called, also when the query has to wait', async () => {
@@ -328,7 +328,7 @@ describe('Values', () => {
     const values = Array.from({ length: 65535 }, (_, index) => index);
     const paramTypes = new Array(65535).fill(23);
     const { rows: [row] } = await client.query('SELECT $1 + $65535 AS a', values, { paramTypes });
-    assert.equal(row.a, '65534');
+    assert.equal(row.a, 65534);
     const wired = watch(wire);
     await assert.rejects(client.query('SELECT 1', new Array(65536)),
       { name: 'RangeError', message: /65536 values/ });
@@ -413,7 +413,7 @@ describe('Bad input', () => {
       client.query('SELECT $1::int', ['3']), client.query('SELECT 4\0'), client.query('SELECT $1::int', ['5'])
     ]);
     assert.deepEqual(results.map(({ value, reason }) => value ? value.rows[0][0] : reason.name),
-      ['1', 'TypeError', '2', '3', 'TypeError', '5']);
+      [1, 'TypeError', 2, 3, 'TypeError', 5]);
   });
 
   it('that only the server can find rejects with its error, and the connection goes on', async () => {
@@ -426,7 +426,7 @@ describe('Bad input', () => {
       { code: '08P01', message: /insufficient data/ });
     await assert.rejects(client.query('SELECT 1; SELECT 2'), { code: '42601' });
     await client.close('S', 'no such statement');
-    assert.equal((await client.query('SELECT 1')).rows[0][0], '1');
+    assert.equal((await client.query('SELECT 1')).rows[0][0], 1);
   });
 });
 
@@ -468,11 +468,11 @@ describe('Pipelined queries', () => {
         return;
       }
       const { n } = value.rows[0];
-      assert.equal(typeof n === 'string' ? Number(n) : n.readInt32BE(), i + 1);
+      assert.equal(n, i + 1);
       if (i % 5 === 0) inserted++;
     });
     assert.deepEqual(order, [...order].sort((a, b) => a - b), 'in order');
-    assert.equal((await client.query('SELECT count(*) FROM numbers')).rows[0][0], `${inserted}`);
+    assert.equal((await client.query('SELECT count(*) FROM numbers')).rows[0][0], inserted);
   });
 });
 
@@ -482,11 +482,11 @@ describe('A prepared statement', () => {
     await client.query('CREATE TEMP TABLE changing (a int)');
     await client.query('INSERT INTO changing VALUES (1)');
     const ask = value => client.query('SELECT * FROM changing WHERE a > $1', [value]);
-    assert.deepEqual((await ask(0)).rows[0].toObject(), { a: '1' });
+    assert.deepEqual((await ask(0)).rows[0].toObject(), { a: 1 });
     await client.query('ALTER TABLE changing ADD b text DEFAULT $$x$$');
     const results = await Promise.all([ask(0), ask(0), ask(5)]);
     assert.deepEqual(results.map(({ rows }) => rows.map(row => row.toObject())),
-      [[{ a: '1', b: 'x' }], [{ a: '1', b: 'x' }], []]);
+      [[{ a: 1, b: 'x' }], [{ a: 1, b: 'x' }], []]);
   });
 
   it('that the server has lost is prepared again', async () => {
@@ -535,8 +535,8 @@ describe('A prepared statement', () => {
 
   it('is not kept of FETCH and EXECUTE, whose columns are those of what they name', async () => {
     const client = await connected();
-    for (const [columns, expected] of [['1 AS a', { a: '1' }], ["'x' AS b, 2 AS c", { b: 'x', c: '2' }],
-      ['3 AS c', { c: '3' }]]) {
+    for (const [columns, expected] of [['1 AS a', { a: 1 }], ["'x' AS b, 2 AS c", { b: 'x', c: 2 }],
+      ['3 AS c', { c: 3 }]]) {
       await client.query(`PREPARE named AS SELECT ${columns}`);
       await client.query('BEGIN');
       await client.query(`DECLARE named CURSOR FOR SELECT ${columns}`);

@@ -73,11 +73,11 @@ describe('Everything that kig/quickgres 0.4 documents', () => {
   it('connects to a Unix socket, a TCP port, and a TCP port with TLS', async () => {
     const encrypted = client => client.query('SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()');
     for (const [args, ssl] of [
-      [[server.socketPath], 'f'],
-      [[server.port], 'f'],
-      [[server.port, '127.0.0.1'], 'f'],
-      [[server.port, 'localhost', { rejectUnauthorized: false }], 't'],
-      [[server.port, 'localhost', { ca: server.tls.ca.cert }], 't']
+      [[server.socketPath], false],
+      [[server.port], false],
+      [[server.port, '127.0.0.1'], false],
+      [[server.port, 'localhost', { rejectUnauthorized: false }], true],
+      [[server.port, 'localhost', { ca: server.tls.ca.cert }], true]
     ]) assert.equal((await use(args, encrypted)).rows[0].ssl, ssl, args.join());
     const { ca } = server.tls.unknownAuthority;
     for (const ssl of [{}, true, { ca }]) {
@@ -100,7 +100,7 @@ describe('Everything that kig/quickgres 0.4 documents', () => {
     while ((await server.sql(running)).length === 0);
     await client.cancel();
     await assert.rejects(sleeping, { code: '57014' });
-    assert.equal((await client.query('SELECT 1')).rows[0][0], '1');
+    assert.equal((await client.query('SELECT 1')).rows[0][0], 1);
   }));
 
   it('gives notices and notifications as messages to onNotice and onNotification',
@@ -144,7 +144,7 @@ describe('Everything that kig/quickgres 0.4 documents', () => {
     const [{ rows: [{ name }] }] = await client.simpleQuery('SELECT name FROM pg_prepared_statements');
     await client.close('S', name);
     assert.deepEqual((await client.simpleQuery('TABLE pg_prepared_statements'))[0].rows, []);
-    assert.equal((await client.query('SELECT 1')).rows[0][0], '1');
+    assert.equal((await client.query('SELECT 1')).rows[0][0], 1);
   }));
 
   it('gives rows their members, and takes a row for values', () => use([server.socketPath], async client => {

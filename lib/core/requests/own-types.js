@@ -38,7 +38,7 @@ class OwnTypes {
 /** Asks for them. It is not the caller's, and nothing fails with it. */
 class OwnTypesRequest extends QueryRequest {
   constructor(types) {
-    super(TEXT, [], 0, false, undefined, new RowReader());
+    super(TEXT, [], 0, false, undefined, new RowReader({ decode: false }));
     this.types = types;
   }
 

@@ -127,7 +127,7 @@ class QueryRequest extends Request {
     const { rowParser } = this.statement;
     if (rowParser === undefined) throw protocolError('the result of a statement that was not described');
     this.state = rowParser === null ? State.Command : State.Rows;
-    this.receiver ??= new RowReader(pipeline.common.decoding);
+    this.receiver ??= new RowReader();
     this.receiver.start(rowParser, this.format, pipeline);
   }
 

@@ -14,12 +14,12 @@ const FIRST = new Set([RowDescription, backend.CopyOutResponse, CommandComplete,
  * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-SIMPLE-QUERY
  */
 class SimpleQueryRequest extends Request {
-  /** @param {object} [decoding] `{ decode }` for the readers */
-  constructor(text, decoding) {
+  /** @param {object} options of the readers */
+  constructor(text, options) {
     super();
     checkText(text, 'text');
     this.text = text;
-    this.decoding = decoding;
+    this.options = options;
     this.result = [];
     this.reader = null; // of the current statement
     // During COPY FROM STDIN the server ignores everything but data.
@@ -43,7 +43,7 @@ class SimpleQueryRequest extends Request {
       return pipeline.flush();
     }
     if (!this.pending) return; // it was given up
-    if (this.reader === null && FIRST.has(type)) this.result.push(this.reader = new RowReader(this.decoding));
+    if (this.reader === null && FIRST.has(type)) this.result.push(this.reader = new RowReader(this.options));
     const { reader } = this;
     if (type === RowDescription) reader.start(RowParser.of(buf.subarray(start, end)), 0, pipeline);
     else if (type === DataRow || type === CopyData) reader.receiveData(buf, start, end, count, pipeline.reader.owned);

@@ -24,8 +24,9 @@ Object.defineProperties(Members.prototype, {
 /** A RowDescription and the classes of its rows: `new parser[Client.STRING](dataRow)`, `new parser[Client.BINARY](dataRow)`. */
 class RowParser extends RowDescription {
   static known = new Map();
-  /** The type of rows in text format without decoders, made when the first one comes. */
+  /** The type of the last rows in text format, and their decoders. */
   textType = undefined;
+  decoders = undefined;
   static platform = {
     text: textAt,
     scratch: Buffer.alloc(BLOCK + 8),

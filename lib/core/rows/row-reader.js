@@ -74,9 +74,14 @@ function rowAt(chunk, off, make) {
   return make(chunk, off);
 }
 
+let usualDecoders; // set when the first values are to be decoded
+
+/** What a reader without a connection gives. */
+const ALONE = { common: { decoding: { decode: true, plain: false } } };
+
 /** The default receiver of a result: keeps the bytes, and makes structs, objects or arrays when they are first read. */
 class RowReader {
-  /** @param {{decode?: boolean|Map|object}} [options] */
+  /** @param {{decode?: boolean|Map|object}} [options] by default that of the connection */
   constructor(options) {
     /** @type {string|undefined} the command tag without numbers: SELECT, INSERT, …; EMPTY, SUSPENDED, COPY */
     this.cmd = undefined;
@@ -87,7 +92,7 @@ class RowReader {
     /** 1 if the columns are binary, whatever their description says. */
     this.binary = 0;
     this.rowParser = undefined;
-    if (options !== undefined) this._decode = decoding.checkDecode(options.decode) || undefined;
+    if (options !== undefined) this._decode = decoding.checkDecode(options.decode);
     this._type = null;
     this._memory = undefined;
     this._bytes = 0;
@@ -96,9 +101,9 @@ class RowReader {
     this._structs = undefined;
   }
 
-  /** @type {Array} the rows so far: `objects` with `decode`, else `structs`; the data of COPY. Setting it forgets earlier rows */
+  /** @type {Array} the rows so far: `objects` in a pool, else `structs`; the data of COPY. Setting it forgets earlier rows */
   get rows() {
-    if (this._decode !== undefined) return this.objects;
+    if (this._plain) return this.objects;
     const structs = (this._structs ??= []);
     for (let chunk = this._next; chunk !== null; this._next = chunk = chunk.next) {
       const { bytes, end, type } = chunk;
@@ -113,16 +118,16 @@ class RowReader {
   set rows(rows) {
     this._first = this._last = this._next = null;
     this._structs = this._objects = this._arrays = undefined;
-    if (this._decode === undefined) this._structs = rows;
-    else this._objects = rows;
+    if (this._plain) this._objects = rows;
+    else this._structs = rows;
   }
 
   /** @type {Row[]} the rows so far as structs */
-  get structs() { return this._decode === undefined ? this.rows : (this._structs ??= this._make(structAt)); }
+  get structs() { return this._plain ? (this._structs ??= this._make(structAt)) : this.rows; }
 
   /** Gives what `rows` gives, without an array. */
   *[Symbol.iterator]() {
-    const plain = this._decode !== undefined;
+    const plain = this._plain;
     if (plain && this._objects !== undefined) return yield* this._objects;
     if (!plain && this._structs !== undefined) yield* this._structs;
     for (let chunk = plain ? this._first : this._next; chunk !== null; chunk = chunk.next) {
@@ -148,13 +153,26 @@ class RowReader {
     return list;
   }
 
-  start(rowParser, format, connection) {
+  /** @param {{memory: Memory, common: object}} [connection] see Pipeline */
+  start(rowParser, format, connection = ALONE) {
+    const { common: { decoding: usual, ownTypes }, memory } = connection;
+    const decode = this._decode ?? usual.decode;
     this.binary = format;
-    this._memory = connection?.memory;
+    this._memory = memory;
+    this._plain = usual.plain;
     this.rowParser = format === 0 || rowParser === null ? rowParser ?? undefined : rowParser.forFormat(format);
     if (rowParser === null) this._type = null;
-    else if (format === 0 && this._decode === undefined) this._type = rowParser.textType ??= rowParser.type(0);
-    else this._type = this.rowParser.type(format, this._decode === true ? connection?.common.ownTypes?.decoders ?? decoding.decoders : this._decode);
+    else {
+      const decoders = decode === true ? ownTypes?.decoders ?? (usualDecoders ??= decoding.decoders) : decode || undefined;
+      if (format !== 0) this._type = this.rowParser.type(format, decoders);
+      else {
+        if (rowParser.textType === undefined || rowParser.decoders !== decoders) {
+          rowParser.textType = rowParser.type(0, decoders);
+          rowParser.decoders = decoders;
+        }
+        this._type = rowParser.textType;
+      }
+    }
   }
 
   /** Takes `count` whole DataRow or CopyData messages in buf[start … end). They are copied unless `owned` is true. */
@@ -170,7 +188,7 @@ class RowReader {
       this._next ??= chunk;
     }
     if (this._objects !== undefined || this._arrays !== undefined) this._objects = this._arrays = undefined;
-    if (this._decode !== undefined) this._structs = undefined;
+    if (this._plain) this._structs = undefined;
   }
 
   /** Takes any other message of a result, and keeps no byte of it. */
@@ -219,7 +237,7 @@ class RowReader {
 }
 
 // Fields that few results have are not set in each result.
-Object.assign(RowReader.prototype, { _decode: undefined, _objects: undefined, _arrays: undefined });
+Object.assign(RowReader.prototype, { _decode: undefined, _plain: false, _objects: undefined, _arrays: undefined });
 
 // The bytes around a row may be another query's, so no log shows them.
 Object.defineProperty(Chunk.prototype, Symbol.for('nodejs.util.inspect.custom'), { value: () => 'Chunk' });

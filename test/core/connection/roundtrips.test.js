@@ -55,7 +55,7 @@ describe("Round trips to the first row, TCP's own included", function () {
     const connected = client.connect();
     const [text, values] = parameters ? ['SELECT $1::int + 1 AS n', ['41']] : ['SELECT 42 AS n', []];
     const { rows } = await client.query(text, values);
-    assert.equal(rows[0].n, '42');
+    assert.equal(rows[0].n, 42);
     await connected;
     const { flights } = proxy.connections.at(-1).stats;
     client.destroy();

@@ -82,11 +82,11 @@ describe('A signal', () => {
         assert.equal(error.code, 'ABORT_ERR');
         assert.equal(error.cause, reason);
         assert.match(error.stack, /^AbortError: .*\n(.*\n)*.*at .*cancel\.test\.js/, error.stack);
-        assert.equal((await behind).rows[0].one, '1');
+        assert.equal((await behind).rows[0].one, 1);
       }
       await client.sync();
       assert.equal(client.pending, 0);
-      assert.equal((await client.query('SELECT count(*) AS n FROM t')).rows[0].n, '0');
+      assert.equal((await client.query('SELECT count(*) AS n FROM t')).rows[0].n, 0);
     });
   }
 
@@ -122,7 +122,7 @@ describe('A signal', () => {
     const slow = client.query(`SELECT ${call}, 1 AS one`);
     await assert.rejects(aborting(0, signal => client.query('SELECT 2', [], { signal })), AbortError);
     await release();
-    assert.equal((await slow).rows[0].one, '1');
+    assert.equal((await slow).rows[0].one, 1);
   });
 
   it('cancels its query when the turn of that has come, where others were before it', async () => {
@@ -130,16 +130,16 @@ describe('A signal', () => {
     const slow = client.query('SELECT pg_sleep(0.15), 1 AS one');
     const begun = Date.now();
     await assert.rejects(aborting(20, signal => client.query('SELECT pg_sleep(60)', [], { signal })), AbortError);
-    assert.equal((await client.query('SELECT 2 AS two')).rows[0].two, '2');
+    assert.equal((await client.query('SELECT 2 AS two')).rows[0].two, 2);
     assert.ok(Date.now() - begun < 5000);
-    assert.equal((await slow).rows[0].one, '1');
+    assert.equal((await slow).rows[0].one, 1);
   });
 
   it('that aborts when all is over does nothing', async () => {
     const client = await connected();
     const abort = new AbortController();
     const { signal } = abort;
-    assert.equal((await client.query('SELECT 1 AS one', [], { signal })).rows[0].one, '1');
+    assert.equal((await client.query('SELECT 1 AS one', [], { signal })).rows[0].one, 1);
     await client.transaction(async tx => { await tx.query('SELECT 1', [], { signal }); });
     const slow = client.query('SELECT pg_sleep(0.05)');
     abort.abort();
@@ -180,10 +180,10 @@ describe('A signal', () => {
     const full = new Writable({ highWaterMark: 1, write() {} }); // never takes more
     const text = "SELECT repeat('x', 10000) FROM generate_series(1, 1000)";
     await assert.rejects(aborting(50, signal => client.query(text, [], { signal, stream: full })), AbortError);
-    assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, '1');
+    assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, 1);
     await assert.rejects(client.query(text, [], { statement_timeout: 50, stream: new Writable({ highWaterMark: 1, write() {} }) }),
       { code: '57014' });
-    assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, '1');
+    assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, 1);
   });
 
   it('goes on holding up nothing when that stream is destroyed', async () => {
@@ -193,7 +193,7 @@ describe('A signal', () => {
     const promise = client.query(text, [], { stream: full });
     setTimeout(() => full.destroy(), 30);
     await assert.rejects(promise);
-    assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, '1');
+    assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, 1);
   });
 
   it('has nothing sent behind its query until the server has taken the CancelRequest', async () => {
@@ -213,7 +213,7 @@ describe('A signal', () => {
     await sleep(50);
     assert.equal(wire.stats.bytes.toServer, sent);
     second.resume();
-    assert.equal((await behind).rows[0].one, '1');
+    assert.equal((await behind).rows[0].one, 1);
     await second.closed;
   });
 
@@ -242,7 +242,7 @@ describe('A signal', () => {
     await sleep(20);
     target.destroy();
     await assert.rejects(left);
-    assert.equal((await behind).rows[0].two, '2');
+    assert.equal((await behind).rows[0].two, 2);
     assert.equal(proxy.connections.length, 1, 'the CancelRequest could have met the query behind');
   });
 
@@ -253,7 +253,7 @@ describe('A signal', () => {
     const slow = client.query('SELECT pg_sleep(0.2)', [], { signal: abort.signal });
     setTimeout(() => abort.abort(), 10);
     await assert.rejects(slow, AbortError);
-    assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, '1');
+    assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, 1);
   });
 
   it('takes a COPY FROM STDIN that waits for a lock', async () => {
@@ -263,7 +263,7 @@ describe('A signal', () => {
     const session = await server.session();
     await session.query('BEGIN; LOCK TABLE locked');
     await assert.rejects(aborting(30, signal => client.query('COPY locked FROM STDIN', [], { signal })), AbortError);
-    assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, '1');
+    assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, 1);
     await session.query('ROLLBACK');
     session.close();
   });
@@ -279,7 +279,7 @@ describe('A signal', () => {
     const done = client.copyDone();
     setTimeout(() => abort.abort(), 30);
     await assert.rejects(done, AbortError);
-    assert.equal((await client.query('SELECT count(*) AS n FROM t')).rows[0].n, '0');
+    assert.equal((await client.query('SELECT count(*) AS n FROM t')).rows[0].n, 0);
   });
 });
 
@@ -289,7 +289,7 @@ describe('A query that is given up', () => {
     const left = aborting(20, signal => client.query('SELECT pg_sleep(0.1)', [], { signal }));
     const behind = client.query('SELECT pg_sleep(0.1), 2 AS two');
     await assert.rejects(left, AbortError);
-    assert.equal((await behind).rows[0].two, '2');
+    assert.equal((await behind).rows[0].two, 2);
     assert.equal(proxy.connections.length, 1, 'a CancelRequest could have met the query behind');
   });
 
@@ -298,7 +298,7 @@ describe('A query that is given up', () => {
     const ask = ms => aborting(ms, signal => client.query('SELECT pg_sleep(60)', [], { signal }));
     const [second, first, third] = [ask(60), ask(30), ask(90)];
     for (const each of [first, second, third]) await assert.rejects(each, AbortError);
-    assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, '1');
+    assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, 1);
   });
 
   it('is cancelled when all that were sent behind it were given up, though each of their callers asks again', async () => {
@@ -308,9 +308,9 @@ describe('A query that is given up', () => {
       await assert.rejects(ask(), { code: '57014' });
       return (await client.query('SELECT 1 AS one')).rows[0].one;
     };
-    assert.deepEqual(await Promise.all([askAgain(), askAgain(), askAgain()]), ['1', '1', '1']);
+    assert.deepEqual(await Promise.all([askAgain(), askAgain(), askAgain()]), [1, 1, 1]);
     await assert.rejects(client.transaction(tx => Promise.all([ask(tx), ask(tx)])), { code: '57014' });
-    assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, '1');
+    assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, 1);
   });
 
   it('holds what is asked later in the client: where queries before it live, they are answered first', async () => {
@@ -324,7 +324,7 @@ describe('A query that is given up', () => {
     assert.equal(wire.stats.bytes.toServer, sent);
     order.push((await before).rows[0].one);
     await behind;
-    assert.deepEqual(order, ['1', '2']);
+    assert.deepEqual(order, [1, 2]);
   });
 
   it('is one of thousands: the server gets one CancelRequest at a time', async () => {
@@ -343,7 +343,7 @@ describe('A query that is given up', () => {
     const left = aborting(20, signal => client.query(text, [1, 0.1], { signal }));
     const behind = [2, 3].map(i => client.query(text, [i, 0]));
     await assert.rejects(left, AbortError);
-    assert.deepEqual((await Promise.all(behind)).map(({ rows: [{ i }] }) => i), ['2', '3']);
+    assert.deepEqual((await Promise.all(behind)).map(({ rows: [{ i }] }) => i), [2, 3]);
     // And where the Parse itself was cancelled, the next one carries its own.
     const server = await sharedServer();
     await server.sql('CREATE TABLE IF NOT EXISTS parsed (i int)');
@@ -362,7 +362,7 @@ describe('A query that is given up', () => {
     const names = 'SELECT count(*) AS n FROM pg_prepared_statements';
     await client.query(names);
     await client.query(names);
-    assert.equal((await client.query(names)).rows[0].n, '1');
+    assert.equal((await client.query(names)).rows[0].n, 1);
   });
 
   it('in a transaction: COMMIT behind it is not cancelled, ROLLBACK waits until the server has cancelled it', async () => {
@@ -388,7 +388,7 @@ describe('A query that is given up', () => {
     const ask = () => client.query('SELECT $1::int AS i', [1], { signal });
     await ask();
     await client.query("DO $$ BEGIN EXECUTE 'DEALLOCATE ALL'; END $$");
-    assert.equal((await ask()).rows[0].i, '1');
+    assert.equal((await ask()).rows[0].i, 1);
   });
 });
 
@@ -402,7 +402,7 @@ describe('cancel()', () => {
     await client.cancel();
     await assert.rejects(slow, { name: 'PostgresError', code: '57014' });
     await client.cancel();
-    assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, '1');
+    assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, 1);
   });
 
   it('ends with the connection', async () => {

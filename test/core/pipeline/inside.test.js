@@ -42,14 +42,14 @@ describe('Inside the function of a transaction', () => {
       try {
         await client.transaction(async tx => {
           await assert.rejects((async () => ask(client))(), REFUSED);
-          assert.equal((await tx.query('SELECT 1 AS one')).rows[0].one, '1');
+          assert.equal((await tx.query('SELECT 1 AS one')).rows[0].one, 1);
         });
         await turn();
         assert.deepEqual(rejections, []);
       } finally {
         process.removeListener('unhandledRejection', count);
       }
-      assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, '1');
+      assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, 1);
       assert.equal(client.pending, 0);
     });
   }
@@ -86,9 +86,9 @@ describe('Inside the function of a transaction', () => {
     const client = await connected();
     const other = await connected();
     await client.transaction(async tx => {
-      assert.equal((await other.query('SELECT 1 AS one')).rows[0].one, '1');
+      assert.equal((await other.query('SELECT 1 AS one')).rows[0].one, 1);
       await other.transaction(async () => {
-        assert.equal((await tx.query('SELECT 2 AS two')).rows[0].two, '2');
+        assert.equal((await tx.query('SELECT 2 AS two')).rows[0].two, 2);
         await assert.rejects(client.query('SELECT 1'), REFUSED);
         await assert.rejects(other.query('SELECT 1'), REFUSED);
       });
@@ -102,9 +102,9 @@ describe('Inside the function of a transaction', () => {
         await assert.rejects(tx.query('SELECT 1'), REFUSED);
         await assert.rejects(client.query('SELECT 1'), REFUSED);
         await assert.rejects(once(tx.copyTo('COPY users TO STDOUT'), 'close'), REFUSED);
-        assert.equal((await nested.query('SELECT 1 AS one')).rows[0].one, '1');
+        assert.equal((await nested.query('SELECT 1 AS one')).rows[0].one, 1);
       });
-      assert.equal((await tx.query('SELECT 2 AS two')).rows[0].two, '2');
+      assert.equal((await tx.query('SELECT 2 AS two')).rows[0].two, 2);
     });
   });
 
@@ -118,7 +118,7 @@ describe('Inside the function of a transaction', () => {
     });
     const owner = client.transaction(() => sleep(30)); // what it asks then waits for this one, not for itself
     begin();
-    assert.equal((await later).rows[0].three, '3');
+    assert.equal((await later).rows[0].three, 3);
     await owner;
   });
 
@@ -126,7 +126,7 @@ describe('Inside the function of a transaction', () => {
     const client = await connected();
     const [first, second] = [client.transaction(() => sleep(10)), client.transaction(async tx => (await tx.query('SELECT 1 AS one')).rows[0].one)];
     const behind = client.query('SELECT 2 AS two');
-    assert.deepEqual([await first, await second, (await behind).rows[0].two], [undefined, '1', '2']);
+    assert.deepEqual([await first, await second, (await behind).rows[0].two], [undefined, 1, 2]);
   });
 
   it('a connection that was lost does not refuse what a new one is asked', async () => {

@@ -60,7 +60,7 @@ describe('max_pipeline', () => {
       assert.rejects(client.query('SELECT pg_sleep(60)', [], { signal: abort.signal }), { name: 'AbortError' }),
       client.simpleQuery('SELECT 1; SELECT 2')
     ]);
-    assert.equal((await client.query('SELECT sum(i) AS n FROM t')).rows[0].n, '10');
+    assert.equal((await client.query('SELECT sum(i) AS n FROM t')).rows[0].n, 10);
     client.startQuery('SELECT i FROM generate_series(1, 10) i');
     const behind = ask(client, 2);
     assert.equal((await client.getResults(4)).rows.length, 4);
@@ -74,7 +74,7 @@ describe('max_pipeline', () => {
     assert.equal(await flightsOf(wire, () => pipeline(['1\n'], client.copyFrom('COPY t FROM STDIN'))), 2);
     const sink = client.copyFrom('COPY there_is_none FROM STDIN');
     await assert.rejects(pipeline(['1\n'], sink), { code: '42P01' });
-    assert.equal((await client.query('SELECT count(*) AS n FROM t')).rows[0].n, '1');
+    assert.equal((await client.query('SELECT count(*) AS n FROM t')).rows[0].n, 1);
   });
 
   it('sends nothing before the server has let the client in', async () => {
@@ -84,7 +84,7 @@ describe('max_pipeline', () => {
     let given;
     client.lease.pipeline.earlyRequests = function(...args) { return (given = earlyRequests.apply(this, args)); };
     const [, { rows }] = await Promise.all([client.connect(), client.query('SELECT 1 AS n')]);
-    assert.deepEqual([given, rows[0].n], [null, '1']);
+    assert.deepEqual([given, rows[0].n], [null, 1]);
   });
 
   it('of 1 still closes statements that were evicted', async () => {

@@ -36,7 +36,7 @@ describe('The connection', () => {
       transaction: client.transaction(async tx => {
         await tx.query('INSERT INTO t VALUES (1)');
         await turn();
-        assert.equal((await tx.query('SELECT count(*) AS n FROM t')).rows[0].n, '1');
+        assert.equal((await tx.query('SELECT count(*) AS n FROM t')).rows[0].n, 1);
       }),
       copy: client.query('COPY t FROM STDIN').then(async () => {
         await turn();
@@ -49,10 +49,10 @@ describe('The connection', () => {
         assert.equal(sum, 6);
       })(),
       batch: client.batch([['INSERT INTO t VALUES (4)'], ['SELECT sum(i) AS sum FROM t']]).then(([, { rows: [row] }]) => {
-        assert.equal(row.sum, '10');
+        assert.equal(row.sum, 10);
       }),
       simple: client.simpleQuery('DELETE FROM t; SELECT 1').then(([{ rowCount }]) => assert.equal(rowCount, 4)),
-      last: client.query('SELECT count(*) AS n FROM t').then(({ rows: [row] }) => assert.equal(row.n, '0'))
+      last: client.query('SELECT count(*) AS n FROM t').then(({ rows: [row] }) => assert.equal(row.n, 0))
     });
     assert.deepEqual(await order, ['first', 'transaction', 'copy', 'cursor', 'batch', 'simple', 'last']);
   });
@@ -90,7 +90,7 @@ describe('The connection', () => {
     for (const promise of given) await assert.rejects(promise, AbortError);
     for (const promise of wrong) await assert.rejects(promise, TypeError);
     await barrier;
-    assert.equal((await after).rows[0].two, '2');
+    assert.equal((await after).rows[0].two, 2);
     assert.equal(client.pending, 0);
   });
 
@@ -118,7 +118,7 @@ describe('The connection', () => {
     client.startQuery('SELEC');
     await assert.rejects(client.getResults(1), { code: '42601' });
     await assert.rejects(client.cursor('SELECT * FROM missing').next(), { code: '42P01' });
-    assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, '1');
+    assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, 1);
   });
 
   it('reports an error that only the end of a portal brings', async () => {
@@ -127,7 +127,7 @@ describe('The connection', () => {
     const text = 'INSERT INTO t SELECT 1 FROM generate_series(1, 5) RETURNING i';
     const behind = [];
     const all = async () => {
-      for await (const row of client.cursor(text, [], { batchSize: 2 })) assert.equal(row.i, '1');
+      for await (const row of client.cursor(text, [], { batchSize: 2 })) assert.equal(row.i, 1);
     };
     const promise = all();
     behind.push(client.query('SELECT count(*) AS n FROM t'));
@@ -136,7 +136,7 @@ describe('The connection', () => {
     await client.getResults(2);
     await assert.rejects(client.sync(), { code: '23505' });
     behind.push(client.query('SELECT count(*) AS n FROM t'));
-    for (const { rows: [row] } of await Promise.all(behind)) assert.equal(row.n, '0');
+    for (const { rows: [row] } of await Promise.all(behind)) assert.equal(row.n, 0);
   });
 });
 
@@ -244,7 +244,7 @@ describe('A transaction block that queries begin', () => {
     });
     await client.query('INSERT INTO pipeline VALUES (1)');
     client.startQuery('INSERT INTO pipeline VALUES (2) RETURNING id');
-    assert.equal((await client.getResults()).rows[0].id, '2');
+    assert.equal((await client.getResults()).rows[0].id, 2);
     assert.equal(begun, false);
     await client.query('ROLLBACK');
     await waiting;
@@ -346,7 +346,7 @@ describe('A query whose statement is stale', () => {
     const results = await Promise.all(Array.from({ length: 100 }, () => select(client)));
     for (const { rowParser } of results) assert.equal(rowParser.columns.length, 3);
     const next = client.query('SELECT 1 AS one');
-    assert.equal((await next).rows[0].one, '1');
+    assert.equal((await next).rows[0].one, 1);
   });
 
   it('is sent again where its result goes to a stream, also if it writes', async () => {
@@ -367,7 +367,7 @@ describe('A query whose statement is stale', () => {
     await alter();
     const stale = assert.rejects(select(client), { code: '0A000' });
     const results = await Promise.all([client.transaction(tx => tx.query('SELECT 1 AS one')), client.query('SELECT 2 AS two')]);
-    assert.deepEqual(results.map(({ rows: [row] }) => row[0]), ['1', '2']);
+    assert.deepEqual(results.map(({ rows: [row] }) => row[0]), [1, 2]);
     await stale;
     assert.equal((await select(client)).rowParser.columns.length, 3);
   });
@@ -420,11 +420,11 @@ describe('A query whose statement is stale', () => {
     const stale = query(bytes);
     await new Promise(resolve => { process.nextTick(resolve); });
     bytes.fill(0);
-    assert.equal((await stale).rows[0].bytes, '\\x6364');
+    assert.equal((await stale).rows[0].bytes.toString(), 'cd');
     await query(Buffer.from('ef'));
     await (await sharedServer()).sql('ALTER TABLE pipeline ADD COLUMN x int');
     await assert.rejects(query(Buffer.alloc(10000)), { code: '0A000' });
-    assert.equal((await query(Buffer.alloc(10000))).rows[0].bytes.length, 20002);
+    assert.equal((await query(Buffer.alloc(10000))).rows[0].bytes.length, 10000);
   });
 
   it('rejects before a block, a COPY or a portal behind it, and gets into none', async () => {
@@ -521,7 +521,7 @@ describe('What the server says between answers', () => {
       await client.query("DO $$ BEGIN RAISE NOTICE 'a'; END $$");
       await client.query('NOTIFY thrown');
       await behind;
-      assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, '1');
+      assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, 1);
       await turn();
       for (const name of ['notice', 'onNotice', 'notification', 'onNotification', 'parameter']) assert.ok(thrown.includes(name), name);
       const waiting = client.query('SELECT pg_sleep(60)');

@@ -91,7 +91,7 @@ describe('copyDirection', () => {
     const rows = [];
     for await (const row of client.cursor(text)) rows.push(String(row));
     assert.deepEqual(rows, ['1\n', '2\n']);
-    assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, '1');
+    assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, 1);
   });
 });
 

@@ -131,7 +131,7 @@ describe('A value', () => {
     const hostile = session => ['SELECT $1::json AS a', [{ toJSON() { inner.push(session.query('SELECT 1 AS a')); return 5; } }]];
     const both = session => session.batch([hostile(session), hostile(session)]);
     const results = [...await both(client), await client.query(...hostile(client)), ...await client.transaction(both), ...await Promise.all(inner)];
-    assert.deepEqual(results.map(({ rows }) => rows[0].a), ['5', '5', '5', '5', '5', '1', '1', '1', '1', '1']);
+    assert.deepEqual(results.map(({ rows }) => rows[0].a), [5, 5, 5, 5, 5, 1, 1, 1, 1, 1]);
   });
 
   it('that may have been changed by its caller is repeated as it was', async () => {
@@ -143,7 +143,7 @@ describe('A value', () => {
     await client.query('ALTER TABLE changing ALTER a TYPE text');
     const repeated = client.query('SELECT a, $1::json AS b FROM changing', [value]);
     value.a = 2;
-    assert.equal((await repeated).rows[0].b, '{"a":1}');
+    assert.deepEqual((await repeated).rows[0].b, { a: 1 });
   });
 });
 
@@ -260,7 +260,7 @@ describe('array', () => {
   it('leaves it to the server to say that rows are of different lengths', async () => {
     const client = await connected();
     await assert.rejects(client.query('SELECT $1::int[]', [array([[1], [2, 3]])]), { code: '22P02' });
-    assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, '1');
+    assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, 1);
   });
 
   it('is what it was after a round trip, for random nested arrays of these types', async () => {
@@ -303,7 +303,7 @@ describe('array', () => {
       const { rows: [back] } = await client.query(`SELECT $1::${type}[] AS a`, [array(values)], { decode });
       assert.deepEqual(back.a, deep(values, value => value === null || !(type in decoded) ? value : decoded[type](value)), about);
       if (type === 'float8' || type === 'jsonb') continue; // which the server writes in another way
-      assert.deepEqual(JSON.parse(row.flat), deep(values, plain).flat(Infinity), about);
+      assert.deepEqual(row.flat, deep(values, plain).flat(Infinity), about);
     }
   });
 });

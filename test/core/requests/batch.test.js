@@ -24,8 +24,8 @@ describe('batch', () => {
       [cmd, rowCount, rows.map(row => row.toArray())]), [
       ['CREATE TABLE', 0, []],
       ['INSERT', 2, []],
-      ['SELECT', 2, [['1', 'x'], ['2', null]]],
-      ['SELECT', 1, [[hex('00000002')]]],
+      ['SELECT', 2, [[1, 'x'], [2, null]]],
+      ['SELECT', 1, [[2]]],
       ['EMPTY', 0, []]
     ]);
   });
@@ -60,7 +60,7 @@ describe('batch', () => {
     const from = wire.recorded.toServer.length;
     const results = await client.batch(Array.from({ length: 5 },
       (_, index) => ['SELECT $1::int AS a', [index]]));
-    assert.deepEqual(results.map(({ rows }) => rows[0].a), ['0', '1', '2', '3', '4']);
+    assert.deepEqual(results.map(({ rows }) => rows[0].a), [0, 1, 2, 3, 4]);
     const sent = wire.recorded.toServer.subarray(from).toString('latin1');
     assert.equal(sent.split('SELECT $1::int AS a').length, 2);
   });
@@ -77,9 +77,9 @@ describe('batch', () => {
       const error = await client.batch(queries).catch(error => error);
       assert.deepEqual([error.name, error.code, error.index], ['PostgresError', code, index]);
     }
-    assert.equal((await client.query('SELECT count(*) FROM t')).rows[0][0], '0');
+    assert.equal((await client.query('SELECT count(*) FROM t')).rows[0][0], 0);
     await client.batch([[insert, [1]], [insert, [2]]]);
-    assert.equal((await client.query('SELECT count(*) FROM t')).rows[0][0], '2');
+    assert.equal((await client.query('SELECT count(*) FROM t')).rows[0][0], 2);
   });
 
   it('fails of no query in particular when the commit fails', async () => {
@@ -88,7 +88,7 @@ describe('batch', () => {
     const insert = ['INSERT INTO t VALUES (1)'];
     const error = await client.batch([insert, insert]).catch(error => error);
     assert.deepEqual([error.code, error.index], ['23505', undefined]);
-    assert.equal((await client.query('SELECT count(*) FROM t')).rows[0][0], '0');
+    assert.equal((await client.query('SELECT count(*) FROM t')).rows[0][0], 0);
   });
 
   it('says which query has thrown in code of its own, whatever that was', async () => {
@@ -109,7 +109,7 @@ describe('batch', () => {
     const client = await connected();
     const results = await client.batch(Array.from({ length: 5000 },
       (_, index) => ['SELECT $1::int', [index]]));
-    results.forEach(({ rows }, index) => assert.equal(rows[0][0], `${index}`));
+    results.forEach(({ rows }, index) => assert.equal(rows[0][0], index));
   });
 
   it('is sent again where a statement of it was lost or is stale, and nothing was done that an error does not take back', async () => {
@@ -118,11 +118,11 @@ describe('batch', () => {
     await client.query('SELECT * FROM t');
     await client.query('ALTER TABLE t ADD b int');
     const [{ rows }] = await client.batch([['SELECT * FROM t'], ['SELECT 1']]);
-    assert.deepEqual(rows[0].toObject(), { a: '1', b: null });
+    assert.deepEqual(rows[0].toObject(), { a: 1, b: null });
     await client.query('SELECT * FROM t');
     await client.query('ALTER TABLE t ADD c int');
     const results = await client.batch([['INSERT INTO t VALUES (2)'], ['SELECT 1'], ['SELECT * FROM t']]);
-    assert.deepEqual(results[2].rows.map(row => row.toArray()), [['1', null, null], ['2', null, null]], 'inserted once');
+    assert.deepEqual(results[2].rows.map(row => row.toArray()), [[1, null, null], [2, null, null]], 'inserted once');
     await client.query('SELECT * FROM t');
     await client.query('ALTER TABLE t ADD d int');
     const error = await client.batch([['NOTIFY t'], ['SELECT * FROM t']]).catch(error => error);
@@ -151,7 +151,7 @@ describe('batch', () => {
       queries[i % 5] = ['SELECT 1/0'];
       await assert.rejects(client.batch(queries), { code: '22012', index: i % 5 });
       await client.batch([['SELECT 1'], ['SELECT 2'], ['SELECT 3'], ['SELECT 4'], ['SELECT 5']]);
-      assert.equal((await client.query('SELECT 6')).rows[0][0], '6');
+      assert.equal((await client.query('SELECT 6')).rows[0][0], 6);
     }
     const [{ rows }] = await client.simpleQuery('SELECT count(*) FROM pg_prepared_statements');
     assert.ok(rows[0][0] <= 4, `${rows[0][0]} statements`);
@@ -159,11 +159,11 @@ describe('batch', () => {
 
   it('decodes as each query says', async () => {
     const client = await connected();
-    const [text, decoded, own] = await client.batch([
-      ['SELECT 1 AS a'], ['SELECT 1 AS a', [], { decode: true }],
+    const [decoded, text, own] = await client.batch([
+      ['SELECT 1 AS a'], ['SELECT 1 AS a', [], { decode: false }],
       ['SELECT 1 AS a', [], { decode: { 23: value => [value] } }]
     ]);
-    assert.deepEqual([text, decoded, own].map(({ rows }) => rows[0].a), ['1', 1, ['1']]);
+    assert.deepEqual([decoded, text, own].map(({ rows }) => rows[0].a), [1, '1', ['1']]);
   });
 
   it('refuses bad input, tells which query it is, and sends nothing', async () => {
@@ -199,7 +199,7 @@ describe('batch', () => {
     const signal = AbortSignal.timeout(50);
     await assert.rejects(client.batch([['SELECT 1'], ['SELECT pg_sleep(60)']], { signal }),
       { name: 'AbortError' });
-    assert.equal((await client.query('SELECT 1')).rows[0][0], '1');
+    assert.equal((await client.query('SELECT 1')).rows[0][0], 1);
   });
 
   it('works inside a transaction, where its failure is the transaction\'s', async () => {
@@ -211,7 +211,7 @@ describe('batch', () => {
     await assert.rejects(client.transaction(async tx => {
       await tx.batch([['INSERT INTO t VALUES (3)'], ['SELECT 1/0']]);
     }), { code: '22012' });
-    assert.equal((await client.query('SELECT count(*) FROM t')).rows[0][0], '2');
+    assert.equal((await client.query('SELECT count(*) FROM t')).rows[0][0], 2);
   });
 
   it('refuses an answer that is not that of its queries, and ends the connection', async () => {

@@ -105,10 +105,10 @@ describe('Arrays of the types of a database', () => {
     const client = endAfterTest(new Client({ ...config, decode: true, fetch_types: true }));
     const early = client.query(TEXT);
     await client.connect();
-    assert.deepEqual((await early).rows[0], ROW);
+    assert.deepEqual((await early).objects[0], ROW);
     await client.end();
     await client.connect();
-    assert.deepEqual((await client.query(TEXT)).rows[0], ROW);
+    assert.deepEqual((await client.query(TEXT)).objects[0], ROW);
     const plain = await connected({ database: DATABASE, decode: true });
     assert.equal((await plain.query(TEXT)).rows[0].ages, '{1,2}');
     assert.equal((await pooled({ fetch_types: false }).query(TEXT)).rows[0].ages, '{1,2}');

@@ -122,9 +122,9 @@ describe('startQuery and getResults', () => {
     for (let i = 0; i < 2; i++) {
       client.startQuery('SELECT generate_series(1, 3) AS n', [], Client.BINARY, i === 0);
       const first = await client.getResults(2);
-      assert.deepEqual(first.rows.map(row => row.n), [hex('00000001'), hex('00000002')]);
+      assert.deepEqual(first.rows.map(row => row.n), [1, 2]);
       const second = await client.getResults(2);
-      assert.deepEqual(second.rows.map(row => row.n), [hex('00000003')]);
+      assert.deepEqual(second.rows.map(row => row.n), [3]);
       assert.deepEqual(second.rowParser.columnNames, ['n']);
     }
   });
@@ -137,7 +137,7 @@ describe('startQuery and getResults', () => {
     assert.deepEqual(await parts(client, 5), [['', 'EMPTY']]);
     client.startQuery('INSERT INTO t SELECT generate_series(1, 3) RETURNING a');
     assert.deepEqual(await parts(client, 2), [['12', 'SUSPENDED'], ['3', 'INSERT']]);
-    assert.equal((await client.query('SELECT count(*) FROM t')).rows[0][0], '3');
+    assert.equal((await client.query('SELECT count(*) FROM t')).rows[0][0], 3);
   });
 
   it('answer calls that do not wait for each other in their order', async () => {
@@ -175,7 +175,7 @@ describe('startQuery and getResults', () => {
     await assert.rejects(client.getResults(2), { code: '22012' });
     assert.equal(client.inQuery, false);
     await assert.rejects(client.getResults(2), { code: '34000' });
-    assert.equal((await client.query('SELECT 1')).rows[0][0], '1');
+    assert.equal((await client.query('SELECT 1')).rows[0][0], 1);
   });
 
   it('prepare again a statement that was lost or is stale', async () => {
@@ -188,9 +188,9 @@ describe('startQuery and getResults', () => {
       client.startQuery(text);
       const behind = client.query('SELECT 1');
       const { rows } = await client.getResults(2);
-      assert.deepEqual(rows.map(row => row.toArray()), [['1', null], ['2', null]]);
+      assert.deepEqual(rows.map(row => row.toArray()), [[1, null], [2, null]]);
       assert.equal((await client.getResults(2)).rows.length, 1);
-      assert.equal((await behind).rows[0][0], '1');
+      assert.equal((await behind).rows[0][0], 1);
       await client.query(text);
     }
   });
@@ -208,7 +208,7 @@ describe('startQuery and getResults', () => {
       await assert.rejects(client.getResults(max), { name: 'TypeError', message: /maxCount must be/ });
     }
     await assert.rejects(client.getResults(1, {}), { name: 'TypeError', message: /stream must be/ });
-    assert.equal((await client.getResults()).rows[0][0], '1');
+    assert.equal((await client.getResults()).rows[0][0], 1);
   });
 });
 
@@ -221,7 +221,7 @@ describe('A portal that is abandoned', () => {
     const behind = client.query('SELECT 1 AS one', [], { cache: false });
     setTimeout(() => abort.abort(), 20);
     await assert.rejects(next, { name: 'AbortError' });
-    assert.equal((await behind).rows[0].one, '1');
+    assert.equal((await behind).rows[0].one, 1);
     const sent = wire.recorded.toServer;
     assert.deepEqual(sent.subarray(sent.indexOf(hex('45 00000009 00 00000001'))).subarray(0, 20), hex('45 00000009 00 00000001 48 00000004 53 00000004'));
   });
@@ -238,7 +238,7 @@ describe('A portal that is abandoned', () => {
       await cursor.next();
       const behind = client.query('SELECT 1 AS one');
       await leave(cursor);
-      assert.equal((await behind).rows[0].one, '1', String(leave));
+      assert.equal((await behind).rows[0].one, 1, String(leave));
     }
   });
 
@@ -250,8 +250,8 @@ describe('A portal that is abandoned', () => {
     const all = [];
     const read = async () => { for await (const row of client.cursor('SELECT generate_series(1, 5) AS i', [], { batchSize: 2 })) all.push(row.i); };
     const [code] = await Promise.all([lost, read(), client.query('SELECT 1')]);
-    assert.deepEqual([code, all], ['26000', ['1', '2', '3', '4', '5']]);
-    assert.equal((await client.query('SELECT $1::int AS i', [3])).rows[0].i, '3');
+    assert.deepEqual([code, all], ['26000', [1, 2, 3, 4, 5]]);
+    assert.equal((await client.query('SELECT $1::int AS i', [3])).rows[0].i, 3);
   });
 });
 
@@ -263,7 +263,7 @@ describe('sync', () => {
     await client.sync();
     assert.equal(client.inQuery, false);
     await assert.rejects(client.getResults(10), { code: '34000' });
-    assert.equal((await client.query('SELECT 1')).rows[0][0], '1');
+    assert.equal((await client.query('SELECT 1')).rows[0][0], 1);
   });
 
   it('ends a query of which nothing was fetched, and one that is being fetched', async () => {
@@ -276,7 +276,7 @@ describe('sync', () => {
     assert.equal((await fetched).rows.length, 3);
     await synced;
     assert.equal(client.inQuery, false);
-    assert.equal((await client.query('SELECT 1')).rows[0][0], '1');
+    assert.equal((await client.query('SELECT 1')).rows[0][0], 1);
   });
 
   it('without an open query resolves when all before it is over', async () => {
@@ -294,6 +294,6 @@ describe('sync', () => {
     await client.getResults(10);
     const waiting = client.query('SELECT 1');
     await client.end();
-    assert.equal((await waiting).rows[0][0], '1');
+    assert.equal((await waiting).rows[0][0], 1);
   });
 });

@@ -15,14 +15,14 @@ describe('simpleQuery', () => {
     assert.ok(results.every(result => result instanceof RowReader));
     assert.deepEqual(results.map(({ cmd, rowCount, rows }) =>
       [cmd, rowCount, rows.map(row => row.toArray())]), [
-      ['SELECT', 1, [['1', null]]],
+      ['SELECT', 1, [[1, null]]],
       ['CREATE TABLE', 0, []],
       ['INSERT', 2, []],
-      ['SELECT', 2, [['1'], ['2']]],
+      ['SELECT', 2, [[1], [2]]],
       ['SELECT', 1, [[]]],
       ['UPDATE', 0, []]
     ]);
-    assert.deepEqual(results[0].rows[0].toObject(), { a: '1', b: null });
+    assert.deepEqual(results[0].rows[0].toObject(), { a: 1, b: null });
     assert.equal(results[2].oid, '0');
     assert.equal(results[1].rowParser, undefined);
   });
@@ -50,7 +50,7 @@ describe('simpleQuery', () => {
     const results = await client.simpleQuery(text);
     assert.deepEqual(results[1].rows.map(String), ['1\tx\n', '2\t\\N\n']);
     assert.deepEqual([results[1].cmd, results[1].rowCount, results[1].columnCount], ['COPY', 2, 2]);
-    assert.equal(results[2].rows[0][0], '2');
+    assert.equal(results[2].rows[0][0], 2);
   });
 
   it('rejects with the first error, and nothing of the text is done', async () => {
@@ -59,7 +59,7 @@ describe('simpleQuery', () => {
     await assert.rejects(client.simpleQuery('INSERT INTO t VALUES (1); SELECT 1/0; SELECT 1'),
       { code: '22012' });
     await assert.rejects(client.simpleQuery('SELECT 1; SELEC'), { code: '42601', position: 11 });
-    assert.equal((await client.query('SELECT count(*) FROM t')).rows[0][0], '0');
+    assert.equal((await client.query('SELECT count(*) FROM t')).rows[0][0], 0);
   });
 
   it('keeps what its own COMMIT has committed', async () => {
@@ -67,7 +67,7 @@ describe('simpleQuery', () => {
     await client.query('CREATE TEMP TABLE t (x int)');
     await assert.rejects(client.simpleQuery('BEGIN; INSERT INTO t VALUES (1); COMMIT; SELECT 1/0'),
       { code: '22012' });
-    assert.equal((await client.query('SELECT count(*) FROM t')).rows[0][0], '1');
+    assert.equal((await client.query('SELECT count(*) FROM t')).rows[0][0], 1);
   });
 
   it('goes along with other queries in the pipeline', async () => {
@@ -89,7 +89,7 @@ describe('simpleQuery', () => {
     const error = await copy.catch(error => error);
     assert.equal(error.code, '57014');
     assert.match(error.message, /simpleQuery cannot send data: use copyFrom, or query/);
-    assert.equal((await behind).rows[0][0], '2');
+    assert.equal((await behind).rows[0][0], 2);
   });
 
   it('makes the client forget its statements after DISCARD ALL', async () => {
@@ -98,7 +98,7 @@ describe('simpleQuery', () => {
     const [, { rows }] = await client.simpleQuery('DISCARD ALL').then(() =>
       client.simpleQuery('SELECT 1; TABLE pg_prepared_statements'));
     assert.deepEqual(rows, []);
-    assert.equal((await client.query('SELECT 1')).rows[0][0], '1');
+    assert.equal((await client.query('SELECT 1')).rows[0][0], 1);
   });
 
   it('ends the connection where it sets another encoding, of which the server says nothing before its rows', async () => {
@@ -120,14 +120,14 @@ describe('simpleQuery', () => {
   it('works inside a transaction', async () => {
     const client = await connected();
     const results = await client.transaction(tx => tx.simpleQuery('SELECT 1; SELECT 2'));
-    assert.deepEqual(results.map(({ rows }) => rows[0][0]), ['1', '2']);
+    assert.deepEqual(results.map(({ rows }) => rows[0][0]), [1, 2]);
   });
 
   it('takes a signal', async () => {
     const client = await connected();
     const signal = AbortSignal.timeout(50);
     await assert.rejects(client.simpleQuery('SELECT pg_sleep(60)', { signal }), { name: 'AbortError' });
-    assert.equal((await client.query('SELECT 1')).rows[0][0], '1');
+    assert.equal((await client.query('SELECT 1')).rows[0][0], 1);
   });
 
   it('ends the connection where a server asks for data again and again, and takes little memory for it', async () => {

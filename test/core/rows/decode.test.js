@@ -27,19 +27,19 @@ const ASKS = {
 };
 
 describe('decode: true', () => {
-  it('gives plain objects of values of JavaScript, the same from text and from binary', async () => {
+  it('gives values of JavaScript, the same from text and from binary', async () => {
     const client = await connected();
     for (const [name, ask] of Object.entries(ASKS)) {
       const result = await ask(client, TEXT, { decode: true });
-      assert.deepEqual(result.rows, [VALUES], name);
-      assert.equal(Object.getPrototypeOf(result.rows[0]), Object.prototype);
+      assert.deepEqual(result.objects, [VALUES], name);
+      assert.equal(Object.getPrototypeOf(result.objects[0]), Object.prototype);
       assert.ok(Buffer.isBuffer(result.rows[0].bytes));
       assert.equal(result.rows, result.rows);
-      assert.equal(result.objects, result.rows);
-      assert.deepEqual([...result], [VALUES]);
+      assert.equal(result.structs, result.rows);
+      assert.deepEqual([...result].map(row => row.toObject()), [VALUES]);
       assert.deepEqual(result.arrays, [Object.values(VALUES)]);
     }
-    for await (const row of client.cursor(TEXT, [], { decode: true })) assert.deepEqual(row, VALUES);
+    for await (const row of client.cursor(TEXT, [], { decode: true })) assert.deepEqual(row.toObject(), VALUES);
   });
 
   it('gives structs of these values', async () => {
@@ -59,20 +59,15 @@ describe('decode: true', () => {
     }
   });
 
-  it('is a mode that a map asks for, too, an empty one and a Map, and false does not', async () => {
+  it('leaves the form of rows as it is, whatever decodes them', async () => {
     const client = await connected();
     for (const [name, ask] of Object.entries(ASKS)) {
       const one = name === 'query in binary' ? Buffer.from([0, 0, 0, 1]) : '1';
-      for (const decode of [{}, new Map()]) {
-        const { rows, structs } = await ask(client, 'SELECT 1 AS a', { decode });
-        assert.deepEqual(rows, [{ a: one }], name);
-        assert.deepEqual(structs[0].toObject(), { a: one });
-      }
-      for (const decode of [false, undefined]) {
+      for (const [decode, value] of [[{}, one], [new Map(), one], [false, one], [true, 1], [undefined, 1]]) {
         const { rows, structs, objects } = await ask(client, 'SELECT 1 AS a', { decode });
         assert.equal(rows, structs);
-        assert.deepEqual(rows[0].toArray(), [one], name);
-        assert.deepEqual(objects, [{ a: one }]);
+        assert.deepEqual(rows[0].toArray(), [value], name);
+        assert.deepEqual(objects, [{ a: value }]);
       }
     }
   });
@@ -84,10 +79,12 @@ describe('decode: true', () => {
     assert.equal(result.rowCount, 10);
     assert.equal(decoded, 0);
     const rows = result[Symbol.iterator]();
-    assert.deepEqual([rows.next().value, decoded], [{ n: 1 }, 1]);
+    assert.deepEqual([rows.next().value.n, decoded], [1, 1]);
     assert.equal(result.rows.length, 10);
+    assert.equal(decoded, 1);
+    assert.equal(result.objects.length, 10);
     assert.equal(decoded, 11);
-    assert.equal(result.rows[9].n, 11);
+    assert.equal(result.objects[9].n, 11);
     assert.equal(decoded, 11);
   });
 
@@ -96,7 +93,7 @@ describe('decode: true', () => {
       const client = await connected({ bytea_output });
       const all = Buffer.from(Array.from({ length: 256 }, (_, code) => code));
       for (const format of [Client.STRING, Client.BINARY]) {
-        const { rows: [row], structs: [struct] } = await client.query(`SELECT $1::bytea AS a, ARRAY[NULL, bytea '', '\\x5c'] AS b,
+        const { objects: [row], structs: [struct] } = await client.query(`SELECT $1::bytea AS a, ARRAY[NULL, bytea '', '\\x5c'] AS b,
           decode(repeat('00ff', 100000), 'hex') AS c`, [all], { format, decode: true });
         assert.deepEqual(row, { a: all, b: [null, Buffer.alloc(0), Buffer.from('\\')], c: Buffer.from('00ff'.repeat(100000), 'hex') });
         assert.ok([row.a, row.b[1], row.b[2], row.c].every(Buffer.isBuffer));
@@ -106,20 +103,20 @@ describe('decode: true', () => {
     }
   });
 
-  it('is off unless it is asked for, also for the same statement', async () => {
+  it('is on unless it is false, also for the same statement', async () => {
     const client = await connected();
     const ask = async decode => (await client.query('SELECT 1 AS a', [], { decode })).rows[0].a;
-    assert.equal(await ask(undefined), '1');
+    assert.equal(await ask(undefined), 1);
     assert.equal(await ask(true), 1);
     assert.equal(await ask(false), '1');
     assert.equal(await ask(true), 1);
-    assert.equal((await client.query('SELECT 1 AS a')).rows[0].a, '1');
+    assert.equal((await client.query('SELECT 1 AS a')).rows[0].a, 1);
   });
 
   it('decodes rows of many columns', async () => {
     const client = await connected();
     const list = Array.from({ length: 40 }, (_, index) => `${index} AS c${index}`);
-    const { rows: [object], structs: [row] } = await client.query(`SELECT ${list}`, [], { decode: true });
+    const { objects: [object], structs: [row] } = await client.query(`SELECT ${list}`, [], { decode: true });
     for (let i = 39; i >= 0; i--) assert.equal(row[`c${i}`], i);
     assert.deepEqual(Object.values(object), Array.from({ length: 40 }, (_, index) => index));
   });
@@ -127,11 +124,11 @@ describe('decode: true', () => {
   it('makes columns of any name own properties', async () => {
     const client = await connected();
     const text = 'SELECT 1 AS "__proto__", 2 AS constructor, 4 AS a, 5 AS a, 6 AS "toObject", 7 AS "0"';
-    const { rows: [row], structs: [struct] } = await client.query(text, [], { decode: true });
+    const { objects: [row], structs: [struct] } = await client.query(text, [], { decode: true });
     assert.deepEqual(Object.entries(row), [['0', 7], ['__proto__', 1], ['constructor', 2], ['a', 5], ['toObject', 6]]);
     assert.equal(Object.getPrototypeOf(row), Object.prototype);
     assert.deepEqual(struct.toObject(), row);
-    const { rows: [plain] } = await client.query('SELECT 2 AS constructor, 4 AS a, 5 AS a', [], { decode: true });
+    const { objects: [plain] } = await client.query('SELECT 2 AS constructor, 4 AS a, 5 AS a', [], { decode: true });
     assert.deepEqual(Object.entries(plain), [['constructor', 2], ['a', 5]]);
   });
 
@@ -146,7 +143,7 @@ describe('A map of decoders', () => {
   it('decodes the types it has, and leaves the others as they are', async () => {
     const client = await connected();
     const decode = { 23: text => Number(text) * 2, 16: text => text === 't' };
-    const { rows: [row] } = await client.query('SELECT 21 AS i, true AS b, 1::int8 AS big, NULL::int AS n',
+    const { objects: [row] } = await client.query('SELECT 21 AS i, true AS b, 1::int8 AS big, NULL::int AS n',
       [], { decode });
     assert.deepEqual(row, { i: 42, b: true, big: '1', n: null });
   });
@@ -154,7 +151,7 @@ describe('A map of decoders', () => {
   it('may be a Map', async () => {
     const client = await connected();
     const decode = new Map([[23, text => Number(text) * 2]]);
-    const { rows: [row] } = await client.query('SELECT 21 AS i, 1::int8 AS big', [], { decode });
+    const { objects: [row] } = await client.query('SELECT 21 AS i, 1::int8 AS big', [], { decode });
     assert.deepEqual(row, { i: 42, big: '1' });
   });
 
@@ -163,7 +160,7 @@ describe('A map of decoders', () => {
     const seen = [];
     const decode = { 23: (value, column) => seen.push([value, column.name, column.typeOid]) };
     for (const format of [Client.STRING, Client.BINARY]) {
-      assert.equal((await client.query('SELECT 7 AS seven', [], { format, decode })).rows.length, 1);
+      assert.equal((await client.query('SELECT 7 AS seven', [], { format, decode })).objects.length, 1);
     }
     assert.deepEqual(seen, [['7', 'seven', 23], [Buffer.from([0, 0, 0, 7]), 'seven', 23]]);
   });
@@ -172,10 +169,10 @@ describe('A map of decoders', () => {
     const client = await connected({ TimeZone: 'UTC' });
     assert.equal(exact, (await import('quickgres/client-parser')).exact);
     for (const format of [Client.STRING, Client.BINARY]) {
-      const { rows } = await client.query(`SELECT 7 AS i, 9007199254740993 AS n, '2024-02-29 01:02:03.456789+00'::timestamptz AS at,
+      const { objects } = await client.query(`SELECT 7 AS i, 9007199254740993 AS n, '2024-02-29 01:02:03.456789+00'::timestamptz AS at,
         ARRAY[8, NULL] AS list, '{9,NULL}'::int8[] AS ns, '{infinity,NULL,2024-02-29 00:00:00+00}'::timestamptz[] AS ats`, [],
       { format, decode: { ...decoders, ...exact } });
-      assert.deepEqual(rows, [{
+      assert.deepEqual(objects, [{
         i: 7, n: 9007199254740993n, at: '2024-02-29 01:02:03.456789+00', list: [8, null], ns: [9n, null],
         ats: ['infinity', null, '2024-02-29 00:00:00+00']
       }]);
@@ -188,10 +185,10 @@ describe('A map of decoders', () => {
     const { rows: [{ oid }] } = await client.query("SELECT 'pg_temp.mood[]'::regtype::oid AS oid", [], { decode: true });
     const text = "SELECT 'süß'::pg_temp.mood AS one, '{sad,NULL}'::pg_temp.mood[] AS all";
     for (const format of [Client.STRING, Client.BINARY]) {
-      const { rows } = await client.query(text, [], { format, decode: { ...decoders, [oid]: decoders[1009] } });
-      assert.deepEqual(rows, [{ one: 'süß', all: ['sad', null] }]);
+      const { objects } = await client.query(text, [], { format, decode: { ...decoders, [oid]: decoders[1009] } });
+      assert.deepEqual(objects, [{ one: 'süß', all: ['sad', null] }]);
     }
-    assert.deepEqual((await client.query(text, [], { decode: true })).rows, [{ one: 'süß', all: '{sad,NULL}' }]);
+    assert.deepEqual((await client.query(text, [], { decode: true })).objects, [{ one: 'süß', all: '{sad,NULL}' }]);
   });
 
   it('takes nothing from the prototypes of objects', async () => {
@@ -206,19 +203,19 @@ describe('A map of decoders', () => {
     const error = { name: 'RangeError', message: 'no' };
     const result = await client.query("SELECT 1 AS a, 'x' AS b", [], { decode });
     for (let i = 0; i < 2; i++) {
-      assert.throws(() => result.rows, error);
-      assert.throws(() => [...result], error);
+      assert.throws(() => result.objects, error);
+      assert.throws(() => result.arrays, error);
     }
     assert.throws(() => result.structs[0].a, error);
     assert.equal(result.structs[0].b, 'x');
-    await assert.rejects(client.cursor('SELECT 1', [], { decode }).next(), error);
-    assert.equal((await client.query('SELECT 1')).rows[0][0], '1');
+    assert.throws(() => result.rows[0].toObject(), error);
+    assert.equal((await client.query('SELECT 1')).rows[0][0], 1);
   });
 
   it('may have the names of `oid` as its keys', async () => {
     const client = await connected();
     for (const decode of [{ [oid.int4]: () => 'int4', [oid._text]: () => '_text' }, new Map([[oid.int4, () => 'int4'], [oid._text, () => '_text']])]) {
-      assert.deepEqual((await client.query("SELECT 1 AS a, '{}'::text[] AS b", [], { decode })).rows, [{ a: 'int4', b: '_text' }]);
+      assert.deepEqual((await client.query("SELECT 1 AS a, '{}'::text[] AS b", [], { decode })).objects, [{ a: 'int4', b: '_text' }]);
     }
   });
 
@@ -268,8 +265,8 @@ describe('decode in the config', () => {
     for (const [decode, n] of [[true, 7], [{ ...decoders, ...exact }, 7n], [map, [7]]]) {
       const client = await connected({ decode });
       for (const [name, ask] of Object.entries({ ...asks, ...own })) {
-        assert.deepEqual(await ask(client), { n, b: true }, name);
-        if (name !== 'getResults') await client.transaction(async tx => assert.deepEqual(await ask(tx), { n, b: true }, name));
+        assert.deepEqual((await ask(client)).toObject(), { n, b: true }, name);
+        if (name !== 'getResults') await client.transaction(async tx => assert.deepEqual((await ask(tx)).toObject(), { n, b: true }, name));
       }
     }
   });
@@ -279,22 +276,24 @@ describe('decode in the config', () => {
     for (const [name, ask] of Object.entries(asks)) {
       const raw = name === 'query in binary' ? [Buffer.from([0, 0, 0, 0, 0, 0, 0, 7]), Buffer.from([1])] : ['7', 't'];
       assert.deepEqual((await ask(client, { decode: false })).toArray(), raw, name);
-      assert.deepEqual(await ask(client, { decode: {} }), { n: raw[0], b: raw[1] }, name);
-      assert.deepEqual(await ask(client, { decode: true }), { n: 7, b: true }, name);
-      assert.deepEqual(await ask(client, { decode: undefined }), { n: 7n, b: true }, name);
+      assert.deepEqual((await ask(client, { decode: {} })).toArray(), raw, name);
+      assert.deepEqual((await ask(client, { decode: true })).toArray(), [7, true], name);
+      assert.deepEqual((await ask(client, { decode: undefined })).toArray(), [7n, true], name);
     }
   });
 });
 
 describe('Rows of a BINARY CURSOR', () => {
-  it('have Buffers for columns by simpleQuery', async () => {
+  it('have values for columns by simpleQuery, and Buffers without decoders', async () => {
     const client = await connected();
     const results = await client.simpleQuery(`BEGIN; DECLARE c BINARY CURSOR FOR SELECT 7 AS i, 'x' AS t;
-      FETCH c; COMMIT; SELECT 7 AS i`);
+      FETCH c; COMMIT; SELECT 7 AS i`, { decode: false });
     assert.deepEqual(results[2].rows[0].toArray(), [Buffer.from([0, 0, 0, 7]), Buffer.from('x')]);
     assert.deepEqual(results[2].objects, [{ i: Buffer.from([0, 0, 0, 7]), t: Buffer.from('x') }]);
     assert.equal(results[2].rows[0].dataFormat, 1);
     assert.deepEqual(results[4].arrays, [['7']]);
+    const decoded = await client.simpleQuery("BEGIN; DECLARE c BINARY CURSOR FOR SELECT 7 AS i, 'x' AS t; FETCH c; COMMIT");
+    assert.deepEqual(decoded[2].rows[0].toArray(), [7, 'x']);
   });
 });
 
@@ -313,7 +312,7 @@ describe('The decoders', () => {
   it('are loaded when a row is read that needs them, and not before', async () => {
     const program = `const { RowReader } = require(${JSON.stringify(require.resolve('../../..'))});
       const loaded = () => Object.keys(require.cache).some(name => name.endsWith('types.js'));
-      const reader = new RowReader({ decode: true });
+      const reader = new RowReader();
       console.log(loaded(), reader.rows.length, loaded());`;
     const { stdout } = await promisify(execFile)(process.execPath, ['-e', program]);
     assert.equal(stdout, 'false 0 false\n');

@@ -5,12 +5,14 @@ const { inspect } = require('node:util');
 const { Memory, RowParser, RowReader } = require('../../../lib/core/rows');
 const { hex, rowDescription, dataRow, commandComplete } = require('../../support');
 
-const memory = new Memory();
+/** What the readers of connections share; their rows are those of a client, and strings. */
+const onConnection = (plain = false) => ({ memory: new Memory(), common: { decoding: { decode: false, plain } } });
+const connection = onConnection();
 
 /** A reader of rows of these columns, on a connection that all share. */
 function started(...names) {
   const reader = new RowReader();
-  reader.start(new RowParser(rowDescription(...names)), 0, memory);
+  reader.start(new RowParser(rowDescription(...names)), 0, connection);
   return reader;
 }
 
@@ -48,7 +50,7 @@ describe('RowReader', () => {
   });
 
   it('has its own rows where another reader takes turns with it, in the memory of one connection', () => {
-    const connection = { memory: new Memory() };
+    const connection = onConnection();
     const parser = new RowParser(rowDescription('a'));
     const readers = [new RowReader(), new RowReader()];
     for (const reader of readers) reader.start(parser, 0, connection);
@@ -187,12 +189,12 @@ describe('RowReader', () => {
 
   it('decodes columns as its `decode` says', () => {
     const decode = { 25: text => text.toUpperCase() };
-    for (const [given, first] of [[decode, 'X'], [true, 'x'], [false, 'x'], [undefined, 'x']]) {
+    for (const [given, first, plain] of [[decode, 'X', true], [true, 'x', false], [false, 'x', true], [undefined, 'x', false]]) {
       const reader = new RowReader({ decode: given });
-      reader.start(new RowParser(rowDescription('a', 'b')), 0);
+      reader.start(new RowParser(rowDescription('a', 'b')), 0, onConnection(plain));
       receive(reader, false, dataRow('x', null));
       assert.deepEqual(reader.structs[0].toArray(), [first, null]);
-      assert.equal(reader.rows, given ? reader.objects : reader.structs);
+      assert.equal(reader.rows, plain ? reader.objects : reader.structs);
       assert.deepEqual(reader.objects, [{ a: first, b: null }]);
     }
     for (const given of [null, 1, 'x', { 23: 'x' }]) {
@@ -201,7 +203,7 @@ describe('RowReader', () => {
   });
 
   it('gives binary rows of packets as Buffers, where the description says that they are binary', () => {
-    const reader = new RowReader();
+    const reader = new RowReader({ decode: false });
     reader.write(new RowParser(rowDescription('a')).description(1));
     reader.write(dataRow('x'));
     assert.deepEqual(reader.rows[0].a, Buffer.from('x'));

@@ -166,7 +166,7 @@ describe('Values of every type', () => {
   before(async () => {
     server = await sharedServer();
     await server.sql(SETUP);
-    client = new Client({ ...server.config, user: server.user });
+    client = new Client({ ...server.config, user: server.user, decode: false });
     await client.connect();
     await client.simpleQuery(SETTINGS);
   });

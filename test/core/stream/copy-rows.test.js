@@ -73,7 +73,7 @@ describe('Rows of copyFrom', () => {
     for (const text of ["COPY t FROM STDIN (FORMAT csv) WHERE a <> 'stdin'", 'COPY "stdin" FROM STDIN CSV', 'COPY t FROM /* */ STDIN CSV -- stdin']) {
       assert.throws(() => client.copyFrom(text, { columns: ['a'] }), { name: 'TypeError', message: /leave out csv$/i });
     }
-    assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, '1');
+    assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, 1);
   });
 
   for (const [name, Session] of [['client', Client], ['pool', Pool]]) {
@@ -89,7 +89,7 @@ describe('Rows of copyFrom', () => {
         await pipeline(rows, copy);
         assert.equal(copy.rowCount, 10000);
         const result = await session.query(`SELECT * FROM ${made} ORDER BY id`);
-        assert.deepEqual(result.rows, rows);
+        assert.deepEqual(result.objects, rows);
         await pipeline(result.structs.slice(0, 5), session.copyFrom(`COPY ${made} FROM STDIN`, { columns })).catch(error => assert.match(error.message, /./));
         await session.query(`DELETE FROM ${made}`);
         await session.transaction(tx => pipeline(Readable.from(rows.slice(0, 3)), tx.copyFrom(`COPY ${made} FROM STDIN`, { columns })));

@@ -86,7 +86,7 @@ describe('copyTo', () => {
     const all = Promise.all(Array.from({ length: 10 }, (_, i) => collect(client.copyTo(`COPY (SELECT ${i}) TO STDOUT`))));
     const behind = client.query('SELECT 11 AS i', [], { cache: false });
     assert.deepEqual((await all).map(String), Array.from({ length: 10 }, (_, i) => `${i}\n`));
-    assert.equal((await behind).rows[0].i, '11');
+    assert.equal((await behind).rows[0].i, 11);
     assert.equal(wire.stats.flights.toServer - before, 1);
     const first = Buffer.from('Q\0\0\0\x1eCOPY (SELECT 0) TO STDOUT\0');
     assert.deepEqual(wire.recorded.toServer.subarray(from, from + first.length), first);
@@ -98,13 +98,13 @@ describe('copyTo', () => {
     const behind = client.query('SELECT pg_sleep(0.1), 2 AS two');
     await sleep(20);
     left.destroy();
-    assert.equal((await behind).rows[0].two, '2');
+    assert.equal((await behind).rows[0].two, 2);
     assert.equal(proxy.connections.length, 1);
     const alone = client.copyTo('COPY (SELECT pg_sleep(60)) TO STDOUT', { alone: true });
     const waiting = client.query('SELECT 3 AS three');
     await sleep(20);
     alone.destroy();
-    assert.equal((await waiting).rows[0].three, '3');
+    assert.equal((await waiting).rows[0].three, 3);
   });
 
   it('is not sent when its signal has aborted before', async () => {
@@ -154,7 +154,7 @@ describe('copyTo', () => {
       await tx.query('CREATE TEMP TABLE inside ON COMMIT DROP AS SELECT 5 AS a');
       assert.equal(String(await collect(tx.copyTo('COPY inside TO STDOUT'))), '5\n');
       await pipeline(Readable.from(['6\n']), tx.copyFrom('COPY inside FROM STDIN'));
-      assert.equal((await tx.query('SELECT sum(a) AS sum FROM inside')).rows[0].sum, '11');
+      assert.equal((await tx.query('SELECT sum(a) AS sum FROM inside')).rows[0].sum, 11);
     });
   });
 
@@ -176,7 +176,7 @@ describe('copyTo', () => {
       await tx.query('CREATE TEMP TABLE inside (a int)');
       tx.copyFrom('COPY inside FROM STDIN').end('5\n'); // ended, though not awaited
     });
-    assert.equal((await client.query('SELECT a FROM inside')).rows[0].a, '5');
+    assert.equal((await client.query('SELECT a FROM inside')).rows[0].a, 5);
   });
 
   it('is destroyed when its reader takes nothing for the stall_timeout, and the connection goes on', async () => {
@@ -187,7 +187,7 @@ describe('copyTo', () => {
     const other = client.query('SELECT 7 AS a');
     const [error] = await failed;
     assert.deepEqual([error.name, error.message], ['TimeoutError', 'the target took nothing for 50 ms (stall_timeout)']);
-    assert.equal((await other).rows[0].a, '7');
+    assert.equal((await other).rows[0].a, 7);
     for (const value of [-1, '1', null]) {
       assert.throws(() => client.copyTo('COPY users TO STDOUT', { stall_timeout: value }), { name: 'TypeError', message: /^stall_timeout/ });
     }

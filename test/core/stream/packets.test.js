@@ -86,7 +86,7 @@ describe('A receiver with only write', () => {
     ]);
     assert.equal(failed.reason, error);
     assert.equal(calls, 2, 'nothing is written after that');
-    assert.equal(other.value.rows[0][0], '1');
+    assert.equal(other.value.rows[0][0], 1);
   });
 
   it('gets what came before an error, and the query rejects', async () => {

@@ -98,7 +98,7 @@ describe('queryTo', () => {
       assert.equal(result.error.name, 'PostgresError');
       assert.deepEqual({ ...result.error }, { severity: 'ERROR', code: '22012' });
       assert.equal(result.error.message, 'division by zero');
-      assert.equal((await client.query('SELECT 1 AS a')).rows[0].a, '1');
+      assert.equal((await client.query('SELECT 1 AS a')).rows[0].a, 1);
     });
 
     it('tells the reader that the connection was lost, and nothing of where to', async () => {
@@ -373,7 +373,7 @@ describe('queryTo', () => {
       assert.ok(target.writableLength < 300, `${target.writableLength} chunks wait`);
       target.destroy();
       await assert.rejects(result, AbortError);
-      assert.equal((await client.query('SELECT 7 AS a')).rows[0].a, '7');
+      assert.equal((await client.query('SELECT 7 AS a')).rows[0].a, 7);
     });
 
     it('keeps nobody waiting once its result has been read', async () => {
@@ -403,7 +403,7 @@ describe('queryTo', () => {
         await assert.rejects(result, { name: 'AbortError', code: 'ABORT_ERR' });
         const [idle, { rows }] = await Promise.all([untilIdle(client), client.query('SELECT 7 AS a')]);
         assert.ok(idle < 1000, `${idle} ms`);
-        assert.equal(rows[0].a, '7');
+        assert.equal(rows[0].a, 7);
       }
     });
 
@@ -415,7 +415,7 @@ describe('queryTo', () => {
       target.destroy();
       await assert.rejects(result, AbortError);
       await untilIdle(client);
-      assert.equal((await client.query('SELECT 7 AS a')).rows[0].a, '7');
+      assert.equal((await client.query('SELECT 7 AS a')).rows[0].a, 7);
     });
 
     it('never harms a neighbour: what was sent behind it is answered after the rest has been read', async () => {
@@ -424,7 +424,7 @@ describe('queryTo', () => {
       for (let i = 0; i < 20; i++) results.push(client.query('SELECT $1::int AS a, pg_sleep(0.002)', [i]));
       const [first, ...others] = await Promise.allSettled(results);
       assert.equal(first.reason.name, 'AbortError');
-      assert.deepEqual(others.map(({ value }) => value.rows[0].a), Array.from({ length: 20 }, (_, i) => String(i)));
+      assert.deepEqual(others.map(({ value }) => value.rows[0].a), Array.from({ length: 20 }, (_, i) => i));
     });
 
     it('sends nothing behind a large result', async () => {
@@ -460,7 +460,7 @@ describe('queryTo', () => {
       const result = client.queryTo(target, 'INSERT INTO run VALUES (1)');
       await assert.rejects(result, { name: 'AbortError' });
       await transaction;
-      assert.equal((await client.query('SELECT count(*) AS n FROM run')).rows[0].n, '0');
+      assert.equal((await client.query('SELECT count(*) AS n FROM run')).rows[0].n, 0);
     });
 
     it('does not send anything for a target that was gone before', async () => {
@@ -484,7 +484,7 @@ describe('queryTo', () => {
       await assert.rejects(client.queryTo(throwing, GIGABYTE), error => error === broken);
       const stream = new WritableStream({ write() { throw broken; } });
       await assert.rejects(client.queryTo(stream, GIGABYTE), error => error === broken);
-      assert.equal((await client.query('SELECT 7 AS a')).rows[0].a, '7');
+      assert.equal((await client.query('SELECT 7 AS a')).rows[0].a, 7);
       assert.ok(wire.stats.bytes.toClient < 5e8, `${wire.stats.bytes.toClient} bytes`);
     });
 
@@ -510,7 +510,7 @@ describe('queryTo', () => {
     await once(target, 'finish');
     const { error } = await read(target.bytes);
     assert.deepEqual([error.severity, error.code, error.message], ['ERROR', '57014', 'the query was aborted']);
-    assert.equal((await client.query('SELECT 7 AS a')).rows[0].a, '7');
+    assert.equal((await client.query('SELECT 7 AS a')).rows[0].a, 7);
   });
 
   it('does not wait for a target that does not take the last of it when its signal aborts', async () => {
@@ -565,7 +565,7 @@ describe('queryTo', () => {
           const text = name.includes('second') ? TEXTS[1] : TEXTS[i % 2];
           await assert.rejects(client.queryTo(make(), text, [], { end }), error => error === late, `${i}`);
         }
-        assert.equal((await client.query('SELECT 7 AS a')).rows[0].a, '7');
+        assert.equal((await client.query('SELECT 7 AS a')).rows[0].a, 7);
       });
 
       it(`rejects once where the query ends too: ${name}, 30 of 30`, async () => {
@@ -585,7 +585,7 @@ describe('queryTo', () => {
           if (i % 3 === 2) client = await connected();
         }
         await sleep(10);
-        assert.equal((await client.query('SELECT 7 AS a')).rows[0].a, '7');
+        assert.equal((await client.query('SELECT 7 AS a')).rows[0].a, 7);
       });
     }
 
@@ -639,7 +639,7 @@ describe('queryTo', () => {
       }
       await sleep(50);
       for (const code of await Promise.all(results)) assert.ok(['ABORT_ERR', 'ECONNRESET', 'EPIPE', 'ok'].includes(code), code);
-      assert.equal((await client.query('SELECT 7 AS a')).rows[0].a, '7');
+      assert.equal((await client.query('SELECT 7 AS a')).rows[0].a, 7);
       stop();
     });
 
@@ -653,7 +653,7 @@ describe('queryTo', () => {
       while (results.length < 2) await sleep(1);
       await sleep(50);
       socket.destroy();
-      assert.equal((await client.query('SELECT 7 AS a')).rows[0].a, '7');
+      assert.equal((await client.query('SELECT 7 AS a')).rows[0].a, 7);
       assert.deepEqual(await Promise.all(results), ['AbortError', 'AbortError']);
       stop();
     });
@@ -740,7 +740,7 @@ describe('queryTo', () => {
       while (results.length < 1) await sleep(1);
       const other = client.query('SELECT 7 AS a');
       await assert.rejects(results[0], { name: 'TimeoutError', sent: true, message: /^the target took nothing for [1-5]00 ms \(stall_timeout\)$/ });
-      assert.equal((await other).rows[0].a, '7');
+      assert.equal((await other).rows[0].a, 7);
       socket.destroy();
       stop();
     });
@@ -754,7 +754,7 @@ describe('queryTo', () => {
     await targets[0].asked();
     for (const target of targets) target.destroy();
     const before = wire.stats.bytes.toClient;
-    assert.equal((await client.query('SELECT 7 AS a')).rows[0].a, '7');
+    assert.equal((await client.query('SELECT 7 AS a')).rows[0].a, 7);
     assert.ok(wire.stats.bytes.toClient - before < 6e6, `${wire.stats.bytes.toClient - before} bytes`);
     assert.deepEqual(await Promise.all(results), new Array(10).fill('AbortError'));
   });
@@ -769,7 +769,7 @@ describe('queryTo', () => {
     for (const target of targets) target.destroy();
     const before = wire.stats.bytes.toClient;
     assert.deepEqual(await Promise.all(results), new Array(10).fill('AbortError'));
-    assert.equal((await client.query('SELECT 7 AS a')).rows[0].a, '7');
+    assert.equal((await client.query('SELECT 7 AS a')).rows[0].a, 7);
     assert.ok(wire.stats.bytes.toClient - before < 250e6, `${wire.stats.bytes.toClient - before} bytes`);
   });
 
@@ -816,7 +816,7 @@ describe('queryTo', () => {
         client.query(LONG, [900], { stream: targets[1] }),
         client.queryTo(targets[2], LONG, [90], { buffer: 100000 })
       ];
-      assert.equal((await client.query('SELECT 7 AS a')).rows[0].a, '7');
+      assert.equal((await client.query('SELECT 7 AS a')).rows[0].a, 7);
       for (const target of targets) target.hurry();
       await Promise.all(results);
     });
@@ -857,7 +857,7 @@ describe('queryTo', () => {
         const before = wire.stats.bytes.toClient;
         target.destroy();
         await assert.rejects(result, AbortError);
-        assert.equal((await other).rows[0].a, '7');
+        assert.equal((await other).rows[0].a, 7);
         assert.ok(wire.stats.bytes.toClient - before < 100e6, `${wire.stats.bytes.toClient - before} bytes`);
       });
     }
@@ -870,7 +870,7 @@ describe('queryTo', () => {
       await target.asked();
       target.destroy();
       await assert.rejects(result, AbortError);
-      assert.deepEqual((await Promise.all(others)).map(({ rows }) => rows[0].a), Array.from({ length: 20 }, (_, i) => `${i}`));
+      assert.deepEqual((await Promise.all(others)).map(({ rows }) => rows[0].a), Array.from({ length: 20 }, (_, i) => i));
       assert.ok(wire.stats.bytes.toClient > 20e6, 'nobody was cancelled');
     });
 

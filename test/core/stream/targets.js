@@ -53,7 +53,7 @@ async function read(bytes, options) {
   const source = rows([bytes], options);
   const result = { rows: [], error: undefined };
   try {
-    for await (const row of source) result.rows.push(options?.decode ? Object.values(row) : row.toArray());
+    for await (const row of source) result.rows.push(Object.values(row));
     result.columns = source.columns && source.columns.map(column => column.name);
     result.cmd = source.cmd;
     result.rowCount = source.rowCount;
