@@ -62,7 +62,7 @@ class ResponseCache extends EventEmitter {
   get size() { return this.#entries.size; }
 
   /** Answers a query as `Client.query` does, from memory if possible. */
-  query(text, values = [], options = {}) { return this.#query(this.#client, text, values, options); }
+  query(text, values = NO_VALUES, options = NO_OPTIONS) { return this.#query(this.#client, text, values, options); }
 
   async #query(session, text, values = NO_VALUES, options = NO_OPTIONS) {
     if (isPiece(text)) return this.#query(session, ...text, optionsOf(values));
@@ -82,7 +82,7 @@ class ResponseCache extends EventEmitter {
    * Writes the result of a query as `Client.queryTo` does, from memory if possible. If it rejects after the first byte from
    * memory, the target is destroyed.
    */
-  queryTo(target, text, values = [], options = {}) { return this.#queryTo(this.#client, target, text, values, options); }
+  queryTo(target, text, values = NO_VALUES, options = NO_OPTIONS) { return this.#queryTo(this.#client, target, text, values, options); }
 
   async #queryTo(session, target, text, values = NO_VALUES, options = NO_OPTIONS) {
     if (isPiece(text)) return this.#queryTo(session, target, ...text, optionsOf(values));

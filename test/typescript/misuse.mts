@@ -8,6 +8,7 @@ import { parseLsn } from 'quickgres/replication';
 import { Pool } from 'quickgres/pool';
 import { sql } from 'quickgres/sql';
 declare const client: Client;
+declare const raw: Client<false>;
 declare const cache: ResponseCache;
 declare const pool: Pool;
 declare function inTransaction(tx: Transaction): Promise<void>;
@@ -201,22 +202,22 @@ sql.raw(1);
 client.query`SELECT 1`;
 // @ts-expect-error a piece cannot be changed
 sql`SELECT 1`[0] = 'SELECT 2';
-// @ts-expect-error columns are strings without decode
-client.query<User>('SELECT id, is_admin FROM users');
+// @ts-expect-error columns are strings with decode: false
+raw.query<User>('SELECT id, is_admin FROM users');
 // @ts-expect-error whatever else its options say
-client.query<User>('SELECT id, is_admin FROM users', [], { statement_timeout: 5 });
+raw.query<User>('SELECT id, is_admin FROM users', [], { statement_timeout: 5 });
 // @ts-expect-error and with a piece of SQL
-client.query<User>(sql`SELECT id, is_admin FROM users`);
+raw.query<User>(sql`SELECT id, is_admin FROM users`);
 // @ts-expect-error and in batches
-client.cursor<User>('SELECT id, is_admin FROM users');
+raw.cursor<User>('SELECT id, is_admin FROM users');
 // @ts-expect-error and in steps
-client.getResults<User>();
+raw.getResults<User>();
 // @ts-expect-error and in a transaction
-client.transaction(tx => tx.query<User>('SELECT id, is_admin FROM users'));
+raw.transaction(tx => tx.query<User>('SELECT id, is_admin FROM users'));
 // @ts-expect-error and in a pool that does not decode
 new Pool({ decode: false }).query<User>('SELECT id, is_admin FROM users');
 // @ts-expect-error text columns are no Buffers
-client.query<{ id: Buffer }>('SELECT id FROM users');
+raw.query<{ id: Buffer }>('SELECT id FROM users');
 // @ts-expect-error a pool is no transaction
 inTransaction(pool);
 // @ts-expect-error nor is a client

@@ -153,7 +153,7 @@ async function blocks(client: Client): Promise<void> {
     same<typeof row, User>(true);
     break;
   }
-  for await (const row of client.cursor('SELECT 1').readable({ highWaterMark: 1 })) assert.equal(row[0], '1');
+  for await (const row of client.cursor('SELECT 1').readable({ highWaterMark: 1 })) assert.equal(row[0], 1);
   const { value } = await client.cursor<{ n: string }>('SELECT 1 AS n').readableStream().getReader().read();
   assert.equal(value?.n, '1');
 

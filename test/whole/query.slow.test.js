@@ -2,7 +2,7 @@
 
 const assert = require('node:assert/strict');
 const { Client } = require('../..');
-const { connected, hex } = require('../support');
+const { connected } = require('../support');
 
 describe('query', () => {
   it('gives values of 100 MB, both ways', async function () {
@@ -15,7 +15,7 @@ describe('query', () => {
     const bytes = Buffer.alloc(size, 'abc');
     const { rows: [row] } = await client.query('SELECT $1::bytea AS same, 1', [bytes], Client.BINARY);
     assert.equal(Buffer.compare(row.same, bytes), 0);
-    assert.deepEqual(row[1], hex('00000001'));
+    assert.equal(row[1], 1);
   });
 });
 

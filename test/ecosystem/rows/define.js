@@ -18,7 +18,7 @@ module.exports = ({ expect, test, Client }) => {
   }
 
   test('rows are what they look like', async () => {
-    const { rows } = await ask(TEXT, { decode: true });
+    const { objects: rows } = await ask(TEXT);
     expect(rows).toEqual([row(1), row(2), row(3)]);
     expect(rows).toStrictEqual([row(1), row(2), row(3)]);
     expect(rows[0]).toMatchObject({ id: 1, name: 'name 1' });
@@ -30,22 +30,22 @@ module.exports = ({ expect, test, Client }) => {
   });
 
   test('fails: another row', async () => {
-    const { rows } = await ask(TEXT, { decode: true });
+    const { objects: rows } = await ask(TEXT);
     expect(rows).toEqual([row(1), row(2), { ...row(3), name: 'expected name' }]);
   });
 
   test('fails: another struct', async () => {
     const { rows } = await ask('SELECT n AS id, \'name \' || n AS name FROM generate_series(1, 3) n');
-    expect(rows[0]).toEqual({ id: '1', name: 'expected name' });
+    expect(rows[0]).toEqual({ id: 1, name: 'expected name' });
   });
 
   test('fails: a struct that prints the same', async () => {
     const { rows } = await ask('SELECT n AS id, \'name \' || n AS name FROM generate_series(1, 1000) n');
-    expect(rows[0]).toStrictEqual({ id: '1', name: 'name 1' });
+    expect(rows[0]).toStrictEqual({ id: 1, name: 'name 1' });
   });
 
   test('fails: structs of a large result', async () => {
     const { rows } = await ask('SELECT n AS id, \'name \' || n AS name FROM generate_series(1, 1000) n');
-    expect(rows.slice(0, 2)).toStrictEqual([{ id: '1', name: 'name 1' }, { id: '2', name: 'name 2' }]);
+    expect(rows.slice(0, 2)).toStrictEqual([{ id: 1, name: 'name 1' }, { id: 2, name: 'name 2' }]);
   });
 };

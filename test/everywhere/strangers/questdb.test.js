@@ -108,7 +108,7 @@ stranger({
         controller.abort();
         await assert.rejects(query, { name: 'AbortError' });
         while (await running(other) > 0) await sleep(20);
-        assert.equal((await client.query('SELECT 1 AS n')).rows[0].n, '1');
+        assert.equal((await client.query('SELECT 1 AS n')).rows[0].n, 1);
       } finally {
         other.destroy();
       }

@@ -32,7 +32,7 @@ const CHECKS = {
   },
 
   async typed({ client }) {
-    const { rows } = await client.query('SELECT $1 + 1 AS n', [41], { paramTypes: [23], cache: false, decode: true });
+    const { rows } = await client.query('SELECT $1 + 1 AS n', [41], { paramTypes: [23], cache: false });
     return rows[0].n;
   },
 
@@ -40,7 +40,7 @@ const CHECKS = {
   async sequence({ client, url }) {
     let sum = 0;
     for (let i = 0; i < Number(url.searchParams.get('count')); i++) {
-      const { rows } = await client.query(`SELECT $1 + ${i} AS n`, [1], { paramTypes: [23], cache: false, decode: true });
+      const { rows } = await client.query(`SELECT $1 + ${i} AS n`, [1], { paramTypes: [23], cache: false });
       sum += rows[0].n;
     }
     return sum;
@@ -66,7 +66,7 @@ const CHECKS = {
   async cursor({ client }) {
     let count = 0;
     for await (const row of client.cursor('SELECT i FROM generate_series(1, 1000) i', [], { batchSize: 100 })) {
-      if (row.i === '250') break;
+      if (row.i === 250) break;
       count++;
     }
     return count;

@@ -78,14 +78,14 @@ describe('A Worker', function () {
   for (const [way, title] of Object.entries(WAYS)) {
     describe(title, () => {
       it('asks queries, many at a time', async () => {
-        assert.deepEqual(await ask(`${way}/query`), { row: { n: '42', t: 'ä', nothing: null }, cmd: 'SELECT' });
+        assert.deepEqual(await ask(`${way}/query`), { row: { n: 42, t: 'ä', nothing: null }, cmd: 'SELECT' });
         assert.deepEqual(await ask(`${way}/pipelined`), Array.from({ length: 100 }, (_, i) => i));
         assert.equal(await ask(`${way}/large`), 20000000);
       });
 
       it('has the errors of the server, and goes on', async () => {
         assert.deepEqual(await ask(`${way}/error`),
-          { name: 'PostgresError', code: '22012', message: 'division by zero', after: '1' });
+          { name: 'PostgresError', code: '22012', message: 'division by zero', after: 1 });
       });
 
       it('asks typed queries in one round trip each, without a prepared statement', async () => {
@@ -103,7 +103,7 @@ describe('A Worker', function () {
 
       it('asks batches, transactions and cursors', async () => {
         assert.deepEqual(await ask(`${way}/batch`), { sum: 3, index: 1, code: '22012' });
-        assert.equal(await ask(`${way}/transaction`), '0');
+        assert.equal(await ask(`${way}/transaction`), 0);
         assert.equal(await ask(`${way}/cursor`), 249);
       });
 
@@ -129,7 +129,7 @@ describe('A Worker', function () {
       });
 
       it('cancels a query', async () => {
-        assert.deepEqual(await ask(`${way}/cancel`), { name: 'AbortError', after: '1' });
+        assert.deepEqual(await ask(`${way}/cancel`), { name: 'AbortError', after: 1 });
       });
 
       it('keeps answers in a response cache', async () => {
@@ -176,7 +176,7 @@ describe('A Worker', function () {
     });
     try {
       const answer = await (await other.dispatchFetch('http://worker/socket-plain/query')).json();
-      assert.equal(answer.row.n, '42');
+      assert.equal(answer.row.n, 42);
     } finally {
       await other.dispose();
       fs.rmSync(directory, { recursive: true });
@@ -184,11 +184,11 @@ describe('A Worker', function () {
   });
 
   it('may be given a name instead of an address', async () => {
-    assert.equal((await ask('named/query')).row.n, '42');
+    assert.equal((await ask('named/query')).row.n, 42);
   });
 
   it('does TLS by workersSocket', async () => {
-    assert.deepEqual(await ask('socket-tls/encrypted'), { ssl: 't', version: 'TLSv1.3' });
+    assert.deepEqual(await ask('socket-tls/encrypted'), { ssl: true, version: 'TLSv1.3' });
   });
 
   it('does no TLS without it: workerd lacks what that takes', async () => {
@@ -199,7 +199,7 @@ describe('A Worker', function () {
 
   for (const way of ['direct', 'socket-tls']) {
     it(`is told at once that a client was connected by another request: ${way}`, async () => {
-      assert.equal(await ask(`${way}/kept`), '1');
+      assert.equal(await ask(`${way}/kept`), 1);
       await assert.rejects(ask(`${way}/kept`), /the client was connected by another request of the Worker, .*: connect one in each request; this request had not been sent/);
     });
   }
