@@ -36,7 +36,7 @@ class Connection extends EventEmitter {
     if (!(client instanceof quickgres.Client)) throw new TypeError('quickgres/pg has no Connection to be made: use Client');
     this.#client = client;
     this.on('error', error => client.destroy(error));
-    client.on('end', () => this.#unopened.emit('end'));
+    client.on('end', () => soon(() => this.#unopened.emit('end'))); // 'error' comes first
   }
 
   get stream() { return this.#client.stream ?? this.#unopened; }

@@ -4,13 +4,21 @@
 
 const { EventEmitter } = require('node:events');
 
-/** CopyDone, and the first byte of CopyData. */
-const DONE = Buffer.from('c\0\0\0\x04', 'latin1');
-const DATA = 100;
+const [DATA, DONE] = Buffer.from('dc');
 
-/** The stream of a connection during a COPY. Each message begins a piece of its own. */
+const NOTHING = Buffer.alloc(0);
+
+/** The header of a message with so many bytes. */
+function headerOf(type, length) {
+  const header = Buffer.from([type, 0, 0, 0, 0]);
+  header.writeUInt32BE(length + 4, 1);
+  return header;
+}
+
+/** The stream of a connection during a COPY. */
 class CopyStream extends EventEmitter {
   #copy;
+  #header = NOTHING; // a part of it was written
   #left = 0; // bytes of the CopyData that is being written
   #unread = [];
 
@@ -26,28 +34,33 @@ class CopyStream extends EventEmitter {
   }
 
   write(bytes) {
-    if (this.#left > 0) {
-      this.#left -= bytes.length;
-      return this.#copy.write(bytes);
+    let isReady = true;
+    for (let at = 0; at < bytes.length;) {
+      const piece = bytes.subarray(at, at + (this.#left || 5 - this.#header.length));
+      at += piece.length;
+      if (this.#left > 0) {
+        this.#left -= piece.length;
+        isReady = this.#copy.write(piece);
+      } else {
+        const header = this.#header = Buffer.concat([this.#header, piece]);
+        if (header.length < 5) break;
+        this.#header = NOTHING;
+        if (header[0] === DATA) this.#left = header.readUInt32BE(1) - 4;
+        else if (header[0] === DONE) this.#copy.end();
+      }
     }
-    if (bytes[0] === DATA) this.#left = bytes.readUInt32BE(1) - 4;
-    else if (bytes.equals(DONE)) this.#copy.end();
-    return true;
+    return isReady;
   }
 
   read() {
     const data = this.#unread.length === 0 ? this.#copy?.read() : undefined;
-    if (data) {
-      const header = Buffer.from([DATA, 0, 0, 0, 0]);
-      header.writeUInt32BE(data.length + 4, 1);
-      this.#unread.push(header, data);
-    }
+    if (data) this.#unread.push(headerOf(DATA, data.length), data);
     return this.#unread.shift() ?? null;
   }
 
   /** All data was read. */
   end() {
-    this.#unread.push(DONE);
+    this.#unread.push(headerOf(DONE, 0));
     this.emit('readable');
   }
 

@@ -57,6 +57,7 @@ function errorOf(error) {
   for (const each of error instanceof AggregateError ? error.errors : [error]) if (each.cause?.syscall) Object.assign(each, { ...each.cause });
   const known = Object.keys(MESSAGES).find(each => error.code === each || error.message.includes(each));
   if (isLost && known) Object.assign(error, { message: MESSAGES[known], cause: cause ?? new Error(error.message) });
+  if (isLost && error.code === '08006') error.code = 'ECONNRESET'; // by which programs see that they may try again
   return error;
 }
 

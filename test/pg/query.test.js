@@ -58,6 +58,7 @@ describe('An error of quickgres/pg', () => {
   it('of a connection or a time limit has the message of node-postgres, and a cause that says more', () => {
     const told = (message, code) => errorOf(new ConnectionError(message, { code }));
     assert.equal(told('x', '08006').message, 'Connection terminated unexpectedly');
+    assert.equal(told('x', '08006').code, 'ECONNRESET');
     assert.equal(told('x', '08003').message, 'Connection terminated');
     const late = errorOf(new TimeoutError('no connection was free for 5 ms (acquire_timeout): of 1, 1 are open', { code: '53300' }));
     assert.equal(late.message, 'timeout exceeded when trying to connect');

@@ -72,7 +72,7 @@ class CopyIn extends Reader {
     if (this.data === undefined) return connection.sendCopyFail('enough');
     const header = Buffer.from('d0000');
     header.writeUInt32BE(this.data.length + 4, 1);
-    for (const piece of [header, Buffer.from(this.data), Buffer.from([99, 0, 0, 0, 4])]) connection.stream.write(piece);
+    for (const piece of [header.subarray(0, 1), header.subarray(1), Buffer.from(this.data + 'c\0\0\0\x04')]) connection.stream.write(piece);
   }
 
   handleCommandComplete({ text }) { this.got.push(text); }
