@@ -6,7 +6,7 @@ const path = require('node:path');
 const root = path.join(__dirname, '../..');
 
 /** What users read: the README, and those of the folders. */
-const DOCUMENTS = ['README.md', 'lib/DEPLOYING.md', 'client-parser/README.md', 'test/recipes/README.md',
+const DOCUMENTS = ['README.md', 'lib/DEPLOYING.md', 'client-parser/README.md', 'test/recipes/README.md', 'test/recipes/POSTGRES.md',
   ...fs.readdirSync(path.join(root, 'lib'), { recursive: true }).map(name => `lib/${name.replaceAll(path.sep, '/')}`)
     .filter(name => name.endsWith('.md') && name.includes('/', 4))];
 

@@ -297,7 +297,7 @@ class Pipeline {
     const { transaction, transaction: { left } } = scope;
     if (this.status !== 'I' && left === undefined && (ended === 0 || ended <= rollbacksTo(request.text))) return;
     request.error ??= new UsageError('this ended the transaction block: in transaction(), return from the function ' +
-      'to commit, throw to roll back', '25P01');
+      'to commit, throw to roll back; for PREPARE TRANSACTION send BEGIN on a client of your own', '25P01');
     const isOpen = this.status !== 'I' && !transaction.ended; // else the transaction has ended the other one, too
     this.scopes.leaveBlock(scope, request.error);
     if (isOpen) rollBack(this);
