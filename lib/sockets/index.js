@@ -2,11 +2,19 @@
 
 // quickgres/sockets: connections over a WebSocket, and by cloudflare:sockets. See README.md.
 
+const { ConnectionError } = require('../core/protocol');
+
 /** Makes a socket over WebSockets: see index.d.ts. A Worker never loads it. */
 const webSocket = proxy => require('./websocket').webSocket(proxy);
 
+/** Bundlers leave an import that is caught to the runtime. */
+const load = () => import('cloudflare:sockets').catch(cause => {
+  const message = 'workersSocket is for Cloudflare Workers, which have cloudflare:sockets';
+  throw new ConnectionError(message, { code: '08001', cause });
+});
+
 /** The socket of a Worker: see index.d.ts. */
-const workersSocket = server => require('./workers').openSocket(server, () => import('cloudflare:sockets'));
+const workersSocket = server => require('./workers').openSocket(server, load);
 /** Tells the client that this stream enforces sslmode. */
 workersSocket.encrypts = true;
 

@@ -74,7 +74,7 @@ async function requestTls(socket) {
 
 /**
  * Opens a connection, with TLS according to sslmode: see index.d.ts.
- * @param {function(): Promise<{connect: function}>} load imports cloudflare:sockets, which bundlers leave to the runtime
+ * @param {function(): Promise<{connect: function}>} load imports cloudflare:sockets
  * @returns {Promise<WorkersStream>}
  */
 async function openSocket({ host, port, sslmode, sslrootcert, sslcert }, load) {
@@ -82,9 +82,7 @@ async function openSocket({ host, port, sslmode, sslrootcert, sslcert }, load) {
   if ((sslrootcert && sslrootcert !== 'system') || sslcert) {
     throw failed('Workers verify certificates by public authorities and show none: leave out sslrootcert and sslcert');
   }
-  const { connect } = await load().catch(cause => {
-    throw failed('workersSocket is for Cloudflare Workers, which have cloudflare:sockets', cause);
-  });
+  const { connect } = await load();
   const encrypts = sslmode !== 'disable';
   let socket = connect({ hostname: host, port }, { secureTransport: encrypts ? 'starttls' : 'off', allowHalfOpen: false });
   socket.closed.catch(() => {}); // `opened` reports the error

@@ -135,7 +135,7 @@ describe('A page that connects, bundled as the guide says, through websockify', 
     assert.deepEqual(seen.seen, (await import('../support/exercise.mjs')).EXPECTED);
     assert.match(seen.more.none, /TLS/);
     assert.deepEqual({ ...seen.more, none: undefined }, {
-      n: '1',
+      n: 1,
       copied: 18,
       none: undefined,
       globals: ['undefined', 'undefined']

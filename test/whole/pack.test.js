@@ -6,6 +6,7 @@ const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
 const { asCommonJs, packInto } = require('../../.ci/pack');
+const { commandComplete, dataRow, message, rowDescription } = require('../client-parser/query');
 const { sharedServer } = require('../support');
 
 const root = path.join(__dirname, '../..');
@@ -48,6 +49,30 @@ describe('The package that is published', function () {
     assert.deepEqual(names, entries.map(entry => Object.keys(require(`quickgres${entry}`))));
   });
 
+  it('has one copy of client-parser in a process, whose rows are printed alike', () => {
+    const bytes = Buffer.concat([rowDescription(['n']), dataRow('7'), commandComplete('SELECT 1'), message('Z', Buffer.from('I'))]).toString('hex');
+    const program = parser => `
+      const { inspect } = require('node:util');
+      const { rows, exact, PostgresError } = ${parser};
+      const printed = [];
+      for await (const row of rows(Buffer.from('${bytes}', 'hex'), { structs: true })) printed.push(inspect(row));
+      const core = require('quickgres');
+      return [printed, exact === core.exact, PostgresError === core.PostgresError, Object.keys(require.cache).length];`;
+    for (const parser of ["require('quickgres/client-parser')", "await import('quickgres/client-parser')"]) {
+      const [printed, ...same] = run(program(parser));
+      assert.deepEqual([printed, ...same.slice(0, 2)], [["{ n: '7' }"], true, true]);
+    }
+  });
+
+  it('has the texts of the repository, with their comments', () => {
+    const core = fs.readFileSync(path.join(folder, 'node_modules/quickgres/lib/core.js'), 'utf8');
+    for (const file of ['lib/core/client.js', 'lib/core/pipeline/pipeline.js', 'client-parser/datarow.js']) {
+      const comments = fs.readFileSync(path.join(root, file), 'utf8').match(/^ *\/\*\*[^]*?\*\//gm);
+      assert.ok(comments.length > 3);
+      for (const comment of comments) assert.ok(core.includes(comment), comment);
+    }
+  });
+
   it('has only files that find what they require, however late', () => {
     const lib = path.join(folder, 'node_modules/quickgres/lib');
     const files = fs.readdirSync(lib, { recursive: true }).filter(name => name.endsWith('.js')).map(name => path.join(lib, name));
@@ -75,10 +100,10 @@ describe('The package that is published', function () {
   });
 
   it('has the ES modules of the core as CommonJS, and cannot be made with a form of import or export that the packer does not know', () => {
-    const text = "import { a as b } from './a.js';\nimport * as all from './a.js';\nexport const c = 1;\nexport { b, all as d };\n";
+    const text = "import { a as b } from './a.js';\nimport * as all from './a.js';\nexport const c = 1;\nexport { b, all as d };\nexport { a } from './a.js';\n";
     const module = {};
     new Function('module', 'require', asCommonJs(text))(module, () => ({ a: 2 }));
-    assert.deepEqual(module.exports, { c: 1, b: 2, d: { a: 2 } });
+    assert.deepEqual(module.exports, { c: 1, b: 2, d: { a: 2 }, a: 2 });
     for (const text of ["export * from './a.js';\n", 'export default 1;\n', "import './a.js';\n", 'export async function f() {}\n']) {
       assert.throws(() => asCommonJs(text, 'a.js'), /a\.js imports or exports in a way/);
     }

@@ -43,9 +43,6 @@ const REQUIRE = "import quickgres = require('quickgres'); import Client = quickg
 /** Modules in TypeScript; a CommonJS one cannot import the browser's part, which is ES modules. */
 const TYPED = { 'types.mts': IMPORT + QUERIES + ROWS, 'import.cts': IMPORT + QUERIES, 'require.cts': REQUIRE + QUERIES };
 
-/** What documents link to and only the repository has, to which npm's site leads: guides, benchmarks and tests. */
-const isElsewhere = name => /^(?:lib\/.*\.md|bench\/.*|test\/(?!recipes\/).*)$/.test(name);
-const PICTURE = /!\[[^\]]*\]\([^)]*\)/g;
 
 /** @returns {Array<[string, string]>} names and texts of all files in a folder */
 const filesOf = folder => fs.readdirSync(folder, { recursive: true }).sort()
@@ -61,7 +58,8 @@ describe('The package', function () {
     source = path.join(folder, 'source');
     fs.cpSync(root, source, { recursive: true, filter: name => !/(?:node_modules|\.git|coverage|bench|everywhere)$/.test(name) });
     filesBefore = filesOf(source);
-    const { stdout } = await run('npm', ['pack', '--json', '--offline', '--pack-destination', folder], { cwd: source });
+    await run(process.execPath, ['.ci/pack.js', path.join(folder, 'made')], { cwd: source });
+    const { stdout } = await run('npm', ['pack', '--json', '--offline', '--pack-destination', folder], { cwd: path.join(folder, 'made') });
     const [packed] = JSON.parse(stdout);
     archive = path.join(folder, packed.filename);
     await run('tar', ['-xzf', archive, '-C', folder]);
@@ -77,42 +75,37 @@ describe('The package', function () {
     for (const name of NEEDED) assert.ok(names.includes(name), `${name} is missing`);
     const sources = folder => fs.readdirSync(path.join(root, folder), { recursive: true })
       .filter(name => /\.(js|d\.ts)$|\.md$/.test(name) && !name.startsWith('demo'))
-      .map(name => path.posix.join(folder, name)).filter(name => !isElsewhere(name));
+      .map(name => path.posix.join(folder, name)).filter(name => name !== 'lib/README.md');
     const recipes = fs.readdirSync(path.join(root, 'test/recipes'), { recursive: true }).map(name => path.posix.join('test/recipes', name))
       .filter(name => fs.statSync(path.join(root, name)).isFile());
     const CORE = 'lib/core.js';
     const parts = fs.readFileSync(path.join(folder, 'package', CORE), 'utf8').match(/(?<=^\/\/ )lib\/.*\.js$/gm);
     assert.ok(parts.length > 40);
-    const EXPECTED = [...NEEDED, CORE, ...recipes, ...['lib', 'client-parser'].flatMap(sources)].filter(name => !parts.includes(name));
+    const EXPECTED = [...NEEDED, CORE, 'lib/client-parser.mjs', 'lib/live.mjs', ...recipes, ...['lib', 'client-parser'].flatMap(sources)].filter(name => !parts.includes(name));
     assert.deepEqual(names.filter(name => !EXPECTED.includes(name)), []);
-    for (const name of EXPECTED) assert.ok(name === CORE || names.includes(name) || !fs.existsSync(path.join(root, name)), `${name} is missing`);
+    for (const name of EXPECTED) assert.ok( names.includes(name) || !fs.existsSync(path.join(root, name)), `${name} is missing`);
   });
 
-  it('is made by npm pack, which leaves the repository as it was, also if it was stopped the last time', async () => {
-    assert.deepEqual(filesOf(source), filesBefore);
-    await run(process.execPath, ['.ci/pack.js', '--exchange'], { cwd: source });
-    assert.ok(fs.existsSync(path.join(source, 'lib/core.js')));
-    fs.cpSync(path.join(source, 'lib/core.js'), path.join(source, 'package/lib/earlier.js'));
-    const { stdout } = await run('npm', ['pack', '--json', '--offline', '--dry-run'], { cwd: source });
-    assert.deepEqual(JSON.parse(stdout)[0].files.map(file => file.path), names);
-    assert.deepEqual(filesOf(source), filesBefore);
-  });
+  it('is made without a trace in the repository', () => assert.deepEqual(filesOf(source), filesBefore));
 
   it('does not grow', () => {
-    assert.ok(size <= 850_000, `${size} bytes`);
+    assert.ok(size <= 1_250_000, `${size} bytes`);
   });
 
-  it('has what its documents link to', () => {
+  it('has what its documents link to, and leads to the repository for the rest', () => {
     const documents = names.filter(name => name.endsWith('.md'));
-    const broken = documents.flatMap(document => {
-      const text = fs.readFileSync(path.join(root, document), 'utf8').replace(/^```[^]*?^```$/gm, '').replace(PICTURE, '');
-      return [...text.matchAll(/\]\((?!https?:|#)([^)#]+)/g)]
-        .map(([, target]) => path.posix.join(path.posix.dirname(document), target))
-        .filter(target => isElsewhere(target) ? !fs.existsSync(path.join(root, target)) : !names.some(name => name === target || name.startsWith(`${target}/`)))
-        .map(target => `${document}: ${target}`);
+    const repository = manifest.repository.url.replace(/^git\+|\.git$/g, '');
+    const links = documents.flatMap(document => {
+      const text = fs.readFileSync(path.join(folder, 'package', document), 'utf8').replace(/^```[^]*?^```$/gm, '');
+      return Array.from(text.matchAll(/\]\((?!#)([^)#]+)/g), ([, target]) => ({ document, target }));
     });
-    assert.ok(documents.length > 4);
+    assert.ok(documents.length > 20 && links.length > 100);
+    const broken = links.filter(({ document, target }) => {
+      if (target.startsWith(repository)) return !fs.existsSync(path.join(root, target.slice(`${repository}/blob/HEAD/`.length)));
+      return !/^https?:/.test(target) && !fs.existsSync(path.join(folder, 'package', path.dirname(document), target));
+    });
     assert.deepEqual(broken, []);
+    assert.ok(links.filter(({ target }) => target.startsWith(repository)).length < 20);
   });
 
   const CHECKS = {
@@ -140,6 +133,28 @@ describe('The package', function () {
     assert.ok(!names.includes('binding.gyp'), 'npm would build it');
     assert.deepEqual(manifest.publishConfig, { access: 'public', provenance: true });
     assert.equal(manifest.private, undefined);
+  });
+
+  it('is installed from a clone by the command of the README, and a clone from git without that', async () => {
+    const [, command] = /^(node PATH\/OF\/THE\/CLONE.*?) +#/m.exec(fs.readFileSync(path.join(root, 'README.md'), 'utf8'));
+    const git = (...args) => run('git', ['-c', 'user.name=a', '-c', 'user.email=a@b.example', ...args], { cwd: source });
+    await git('init', '--quiet');
+    await git('add', '.');
+    await git('commit', '--quiet', '--message', 'a');
+    for (const [name, install, hasCore] of [
+      ['cloned', command.replaceAll('PATH/OF/THE/CLONE', source).replace('npm install', 'npm install --offline --no-audit'), true],
+      ['git', `npm install --offline --no-audit git+file://${source}`, false]
+    ]) {
+      const project = path.join(folder, name);
+      fs.mkdirSync(project);
+      fs.writeFileSync(path.join(project, 'package.json'), '{ "name": "empty" }');
+      await run('sh', ['-c', install], { cwd: project });
+      fs.writeFileSync(path.join(project, 'own.cjs'), PROGRAMS['require.cjs']);
+      const { stdout } = await run(process.execPath, ['own.cjs'], { cwd: project, env: { ...process.env, NODE_OPTIONS: '', SERVER: JSON.stringify(config) } });
+      assert.equal(stdout, '42 function\n');
+      assert.equal(fs.existsSync(path.join(project, 'node_modules/quickgres/lib/core.js')), hasCore);
+      assert.ok(!fs.lstatSync(path.join(project, 'node_modules/quickgres')).isSymbolicLink());
+    }
   });
 
   for (const type of ['commonjs', 'module']) {
