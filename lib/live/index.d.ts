@@ -23,6 +23,11 @@ export interface LiveOptions {
   max_bytes?: number | undefined;
   /** The most rows of a result. Default: 10000. */
   max_rows?: number | undefined;
+  /**
+   * The most bytes of all results, and of what readers have not taken. Above it, readers that are behind are cut off, then a result that
+   * has grown is dropped, and new results are answered by status 503 with `Retry-After`. Default: 268435456.
+   */
+  max_total_bytes?: number | undefined;
   /** The most results that are kept. Default: 10000. */
   max_results?: number | undefined;
   /** The most readers. Default: 10000. */
@@ -54,7 +59,8 @@ export interface LiveEvents {
 export class Live extends EventEmitter {
   /**
    * @param session a pool, or a client
-   * @param options interval, concurrency, keepalive, max_lifetime, max_bytes, max_rows, max_results, max_readers
+   * @param options interval, concurrency, keepalive, max_lifetime, max_bytes, max_rows, max_total_bytes, max_results,
+   *   max_readers
    * @throws {TypeError} for wrong arguments
    */
   constructor(session: Pool | Client, options?: LiveOptions);

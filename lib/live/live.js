@@ -7,18 +7,22 @@ const { NAMES, checkNumber, checkOptions, keep } = require('../core/options');
 const { copyDirection, throwIfAborted, watchSignal } = require('../core/pipeline');
 const { respond } = require('../http');
 const { follower } = require('./follow');
+const { Held } = require('./held');
 const { Reader, TYPE } = require('./reader');
 const { Result } = require('./result');
 const { turns } = require('./turns');
 
 const DEFAULTS = {
   interval: 100, keepalive: 15000, max_lifetime: 1800000, concurrency: 16,
-  max_bytes: 1 << 20, max_rows: 10000, max_results: 10000, max_readers: 10000
+  max_bytes: 1 << 20, max_rows: 10000, max_total_bytes: 1 << 28, max_results: 10000, max_readers: 10000
 };
 const checkFrom = least => (value, name) => checkNumber(value, name, `a number from ${least}`, given => given >= least);
 const CHECKS = Object.fromEntries(Object.keys(DEFAULTS).map(name => [name, checkFrom(/^(?:interval|max_lifetime)$/.test(name) ? 0 : 1)]));
 
 const headerOf = (request, name, headers = request?.headers) => (typeof headers?.get === 'function' ? headers.get(name) : headers?.[name]) ?? '';
+
+/** Seconds after which a page that was refused for want of memory may ask again. */
+const RETRY_AFTER = 5;
 
 /** What a result depends on: undefined, if on everything. */
 const tagsOf = ({ tags }) => tags.length > 0 ? tags : [undefined];
@@ -27,7 +31,7 @@ const tagsOf = ({ tags }) => tags.length > 0 ? tags : [undefined];
 class Live extends EventEmitter {
   #followed = new Set(); // iterators
   #isOver = false;
-  #options = { report: (...error) => process.nextTick(() => { if (this.listenerCount('error') > 0) this.emit('error', ...error); }) };
+  #options = { relieve: () => { for (const each of this.#readers) each.cutIfBehind(); }, report: (...error) => process.nextTick(() => { if (this.listenerCount('error') > 0) this.emit('error', ...error); }) };
   #readers = new Set();
   #results = new Map(); // by what their readers have in common
   #session;
@@ -39,6 +43,7 @@ class Live extends EventEmitter {
     checkOptions(options, new Set(Object.keys(DEFAULTS)), CHECKS);
     this.#session = session;
     for (const name in DEFAULTS) this.#options[name] = options[name] ?? DEFAULTS[name];
+    this.#options.held = new Held(this.#options.max_total_bytes);
     this.#options.turn = turns(this.#options.concurrency);
   }
 
@@ -70,6 +75,9 @@ class Live extends EventEmitter {
     const values = snapshot(keep(text, session.lease.keep(text, given))); // texts: the JSON of NaN would be that of null
     const key = JSON.stringify([text, values, session.lease.settings?.values, form, statement_timeout, tags]);
     this.#admit(key);
+    const { held, relieve } = this.#options;
+    if (held.isFull) relieve();
+    if (held.isFull && !this.#results.has(key)) return this.#refuse(target);
     const limits = { statement_timeout, alone: form.alone, retry: true };
     const result = this.#results.get(key) ?? new Result({ session, text, values, ...form, limits }, tags, this.#options);
     const reader = new Reader(target, this.#options);
@@ -81,6 +89,9 @@ class Live extends EventEmitter {
     try {
       await reader.left;
       return { cmd: 'SELECT', rowCount: result.state?.size ?? 0, bytes: reader.bytes };
+    } catch (error) {
+      if (error !== held.error) throw error;
+      return this.#refuse(target);
     } finally {
       unwatch?.();
       target.release();
@@ -88,6 +99,12 @@ class Live extends EventEmitter {
       result.remove(reader);
       if (result.readers.size === 0 && this.#results.get(key) === result) this.#forget(key, result);
     }
+  }
+
+  #refuse({ given }) {
+    given.writeHead(503, { 'retry-after': RETRY_AFTER });
+    given.end();
+    return { cmd: undefined, rowCount: 0, bytes: 0 };
   }
 
   #forget(key, result) {

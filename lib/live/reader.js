@@ -1,5 +1,6 @@
 'use strict';
 
+const { Held } = require('./held');
 const { NO_DATA } = require('./state');
 
 /** What the page's part accepts, by which it asks for a live result. */
@@ -16,6 +17,7 @@ const PLACE = {
 
 /** An HTTP client that reads a live result. It gets the newest state when it has taken the last one. */
 class Reader {
+  #held;
   #keeping; // timer of the next keepalive
   #leaving; // timer of the end
   #newest; // state
@@ -23,13 +25,15 @@ class Reader {
   #settle; // resolve and reject of `left`
   #state; // that it has
   #target;
+  #untaken; // what it has not taken
 
   /**
    * @param {Target} target of its response
-   * @param {{keepalive: number, max_lifetime: number}} options
+   * @param {{keepalive: number, max_lifetime: number, held: Held}} options
    */
-  constructor(target, { keepalive, max_lifetime: lifetime }) {
+  constructor(target, { keepalive, max_lifetime: lifetime, held = new Held() }) {
     this.#target = target;
+    this.#held = held;
     this.bytes = 0;
     /** @type {Promise<void>} resolves when it has left; rejects if it left before the first byte, with the reason */
     this.left = new Promise((resolve, reject) => { this.#settle = { resolve, reject }; });
@@ -43,6 +47,7 @@ class Reader {
   #move(from, to) {
     if (this.#place !== from) return; // it has left
     this.#place = to;
+    this.#take();
     if (this.#newest !== undefined) this.show(this.#newest);
   }
 
@@ -69,10 +74,25 @@ class Reader {
       this.bytes += bytes.length;
       this.#keeping.refresh();
       this.#place = this.#target.write(bytes) ? PLACE.READY : PLACE.BUSY;
-      if (this.#place === PLACE.BUSY) this.#target.wait(() => this.#move(PLACE.BUSY, PLACE.READY));
+      if (this.#place === PLACE.READY) return;
+      this.#held.hold(this.#untaken = bytes);
+      this.#target.wait(() => this.#move(PLACE.BUSY, PLACE.READY));
     } catch (error) {
       this.#leave(error); // other code has written to the response
     }
+  }
+
+  #take() {
+    if (this.#untaken !== undefined) this.#held.release(this.#untaken);
+    this.#untaken = undefined;
+  }
+
+  /** Cuts it off if it waits for rows of an older state, which are kept for it alone. */
+  cutIfBehind() { if (this.#untaken !== undefined && this.#state.bytes === undefined) this.#cut(); }
+
+  #cut() {
+    this.#take();
+    this.#target.destroy(this.#held.error);
   }
 
   /**
@@ -83,6 +103,7 @@ class Reader {
     if (this.#place === PLACE.OVER) return;
     const isUnwritten = this.#place === PLACE.QUEUED || this.#place === PLACE.EMPTY;
     if (error !== undefined && isUnwritten) return void this.#leave(error);
+    if (error === this.#held.error && this.#untaken !== undefined) return void this.#cut();
     this.#place = PLACE.OVER;
     // A response to which other code has written throws.
     new Promise(resolve => { resolve(this.#target.end()); }).catch(() => {}).finally(() => this.#leave());
@@ -92,6 +113,7 @@ class Reader {
     this.#place = PLACE.OVER;
     clearInterval(this.#keeping);
     clearTimeout(this.#leaving);
+    this.#take();
     if (error === undefined) this.#settle.resolve();
     else this.#settle.reject(error);
   }

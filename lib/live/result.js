@@ -23,7 +23,7 @@ class Result {
   /**
    * @param {{session: Session, text: string, values: Array, cache: boolean, paramTypes: number[], limits: object}} query
    * @param {string[]} tags of what it depends on; without tags, it depends on everything
-   * @param {{interval: number, max_bytes: number, max_rows: number, turn: function, report: function}} live what all results share
+   * @param {{interval: number, max_bytes: number, max_rows: number, held: Held, turn: function, report: function, relieve: function}} live what all results share
    */
   constructor(query, tags, live) {
     this.#query = query;
@@ -44,7 +44,13 @@ class Result {
     this.readers.delete(reader);
     if (this.readers.size > 0) return;
     clearTimeout(this.#rest);
+    this.#forget();
     this.#answer?.giveUp(new AbortError('the readers of the live result have left'));
+  }
+
+  #forget() {
+    this.state?.forget();
+    this.state = undefined;
   }
 
   changed() {
@@ -75,11 +81,14 @@ class Result {
     try {
       await send(session.lease, limits, () => answer.request(this.#query), undefined, undefined, text);
       const { bytes, cmd } = answer;
-      if (bytes === before) return 0;
+      if (bytes === before || this.readers.size === 0) return 0;
       if (!/^(?:SELECT|SHOW)$/.test(cmd) || bytes[0] !== backend.RowDescription) {
         throw new UsageError(`a live result is that of a SELECT that returns rows, not of ${cmd ?? 'an empty text'}`, '0A000');
       }
-      this.state = new State(bytes, this.state);
+      const { held } = this.#live;
+      this.state = new State(bytes, this.state, held);
+      if (held.isFull) this.#live.relieve();
+      if (held.isFull) return this.#drop(held.error);
       for (const reader of this.readers) reader.show(this.state);
       return 0;
     } catch (error) {
@@ -94,9 +103,13 @@ class Result {
       this.#isStale = mayPass(error);
       if (this.#isStale) return PAUSE;
     }
+    return this.#drop(error);
+  }
+
+  #drop(error) {
     for (const reader of this.readers) reader.end(error);
     this.readers.clear();
-    this.state = undefined;
+    this.#forget();
     return 0;
   }
 }

@@ -1,12 +1,16 @@
 'use strict';
 
 const { backend } = require('../core/protocol');
+const { Held } = require('./held');
 
 /** The most pieces of a state that are kept; slow readers come from many states. */
 const MOST = 16;
 
 /** Keeps the connection of a reader alive. */
 const NO_DATA = Buffer.from([backend.NoData, 0, 0, 0, 4]);
+
+/** Bytes for the number and the place of a row. */
+const ROW = 16;
 
 /** @returns {Buffer} a NotificationResponse: so many rows from this position of the state before */
 function copy(position, count) {
@@ -32,6 +36,7 @@ function positionsIn(before, items) {
 /** The rows at one time. Each has a number, which an equal row of the state before has as well; so what readers have is small. */
 class State {
   #description;
+  #held;
   #next; // number of the next new row
   #numbers;
   #offsets = []; // of the rows, and of their end
@@ -40,9 +45,11 @@ class State {
   /**
    * @param {Buffer} bytes RowDescription, DataRow messages, PortalSuspended
    * @param {State} [before] of the same result, which forgets its rows
+   * @param {Held} [held] counts what this keeps until it forgets it
    */
-  constructor(bytes, before) {
+  constructor(bytes, before, held = new Held()) {
     this.bytes = bytes;
+    this.#held = held;
     const start = 1 + bytes.readUInt32BE(1);
     for (let off = start; off < bytes.length; off += 1 + bytes.readUInt32BE(off + 1)) this.#offsets.push(off);
     const description = bytes.subarray(0, start);
@@ -51,7 +58,22 @@ class State {
     this.#next = isSame ? before.#next : 0;
     const positions = isSame ? positionsIn(before.#keys(), this.#keys()) : Array(this.size).fill();
     this.#numbers = Float64Array.from(positions, position => position === undefined ? this.#next++ : before.#numbers[position]);
-    if (before !== undefined) [before.bytes, before.#offsets, before.#pieces] = [undefined, undefined, undefined];
+    held.hold(bytes);
+    held.bytes += ROW * this.size;
+    before?.forget();
+  }
+
+  /** Forgets the rows. */
+  forget() {
+    this.#clear();
+    this.#held.release(this.bytes);
+    this.#held.bytes -= ROW * this.size;
+    this.bytes = this.#offsets = undefined;
+  }
+
+  #clear() {
+    for (const piece of this.#pieces.values()) this.#held.release(piece);
+    this.#pieces.clear();
   }
 
   /** Number of rows. */
@@ -64,8 +86,10 @@ class State {
   from(before) {
     if (!this.#pieces.has(before)) {
       const isSame = before?.#description === this.#description;
-      if (this.#pieces.size === MOST) this.#pieces.clear();
-      this.#pieces.set(before, isSame ? this.#difference(positionsIn(before.#numbers, this.#numbers)) : this.bytes);
+      if (this.#pieces.size === MOST) this.#clear();
+      const piece = isSame ? this.#difference(positionsIn(before.#numbers, this.#numbers)) : this.bytes;
+      this.#held.hold(piece);
+      this.#pieces.set(before, piece);
     }
     return this.#pieces.get(before);
   }

@@ -324,6 +324,47 @@ describe('Live', () => {
       [['53300', 'there are 1 results (max_results)'], ['53300', 'there are 2 readers (max_readers)']]);
   });
 
+  it('has room for max_total_bytes: a new result gets 503, one that has grown is dropped, and what has left makes room', async () => {
+    const { url, port, change, live, errors } = await serving({
+      max_total_bytes: 200000, handler: (request, response, live) => live.respond(request, response,
+        "SELECT id, name || repeat('x', 40000) FROM todos WHERE $1 <> ''", [request.url], { tags: ['todos'] })
+    });
+    const asked = async path => {
+      const { status, headers } = await fetch(new URL(path, url), { headers: { accept: TYPE } });
+      return [status, headers.get('retry-after')];
+    };
+    for (let i = 0; i < 4; i++) {
+      const readers = [await reading(port, {}, '/a'), await reading(port, {}, '/a')];
+      for (const each of readers) await each.next();
+      assert.deepEqual(await asked('/b'), [503, '5']);
+      if (i % 2 === 0) await change("UPDATE todos SET name = repeat('y', 100000) WHERE id = 1");
+      else for (const each of readers) each.leave();
+      await Promise.all(readers.map(each => each.ended));
+      await until(() => live.size === 0);
+      if (i % 2 === 0) assert.deepEqual(await asked('/a'), [503, '5']);
+      await change("UPDATE todos SET name = 'a' WHERE id = 1");
+    }
+    assert.deepEqual(errors, []);
+  });
+
+  it('cuts off, above max_total_bytes, a reader for whom alone an older state is kept', async () => {
+    const { port, change, errors, answers } = await serving({
+      max_total_bytes: 1500000, handler: (request, response, live) => live.respond(request, response,
+        "SELECT id, name || repeat('x', 900000) FROM todos WHERE id = 1", [], { tags: ['todos'] })
+    });
+    const [slow, quick] = [await reading(port), await reading(port)];
+    await Promise.all([slow.next(), quick.next()]);
+    slow.response.pause();
+    let cut = false;
+    answers[0].then(() => { cut = true; });
+    for (let i = 0; !cut; i++) {
+      await change(`UPDATE todos SET name = '${i}' WHERE id = 1`);
+      assert.match((await quick.next()).at(-2), new RegExp(`^D 1 ${i}x`));
+    }
+    assert.equal(quick.response.destroyed, false);
+    assert.deepEqual(errors, []);
+  });
+
   it('answers a WHATWG Request, until its signal aborts or its body is cancelled', async () => {
     const { live, change } = await serving();
     const controller = new AbortController();

@@ -2,6 +2,7 @@
 
 const assert = require('node:assert/strict');
 const { setTimeout: sleep } = require('node:timers/promises');
+const { Held } = require('../../lib/live/held');
 const { Result } = require('../../lib/live/result');
 const { turns } = require('../../lib/live/turns');
 const { backend } = require('../../lib/core/protocol');
@@ -27,7 +28,7 @@ function resultOf(...answers) {
     answer.receive(backend.CommandComplete, end, 0, end.length);
   };
   const scope = { pipeline: { submit }, get scope() { return scope; } };
-  const live = { get interval() { return made.interval; }, max_bytes: 1e6, max_rows: 10, turn: turns(1), report: (...error) => made.reported.push(error) };
+  const live = { get interval() { return made.interval; }, max_bytes: 1e6, max_rows: 10, held: new Held(), turn: turns(1), report: (...error) => made.reported.push(error) };
   made.result = new Result({ session: { lease: scope }, text: ABOUT.text, values: [], limits: {} }, ABOUT.tags, live);
   return made;
 }
