@@ -11,6 +11,25 @@ const { escapeIdentifier, escapeLiteral } = require('./values');
 const { nextTick } = process;
 const soon = setImmediate;
 
+/** Outcomes in their order: `{ resolve, isCalled }`. What a callback begins runs before the next one. */
+const turns = [];
+
+function takeTurns() {
+  for (; turns.length > 0; turns.shift()) {
+    const [{ resolve, isCalled }] = turns;
+    resolve();
+    if (isCalled) return void soon(() => {
+      turns.shift();
+      takeTurns();
+    });
+  }
+}
+
+/** @returns {Promise<void>} resolves when earlier callbacks, of answers in the same packet, are over */
+function turn(isCalled) {
+  return new Promise(resolve => { if (turns.push({ resolve, isCalled }) === 1) takeTurns(); });
+}
+
 /**
  * Returns the promise of `work()`, or calls back with its outcome, before later promises settle. An error that the callback
  * throws is an uncaught exception.
@@ -112,18 +131,21 @@ class Client extends EventEmitter {
     const query = configOf(config);
     if (typeof query.submit === 'function') return this._submit(query, values, callback);
     if (typeof values === 'function') [values, callback] = [undefined, values];
+    const called = callback || query.callback;
     return settle(() => {
-      const promise = this._ask(query, values);
+      const promise = this._ask(called, query, values);
       // connect() reports the error as well, so an ignored query must not end the program.
       if (this._state.client.state === 'connecting') promise.catch(() => {});
       return promise;
-    }, callback || query.callback, null, this._Promise);
+    }, called, null, this._Promise);
   }
 
-  _ask(...query) { return (this._state.last = this._run(client => ask(client, ...query, this._state.settings))); }
+  _ask(called, ...query) {
+    return (this._state.last = this._run(client => ask(client, ...query, this._state.settings), Boolean(called)));
+  }
 
-  /** Runs `work` after the Submittable before it is over. */
-  async _run(work) {
+  /** Runs `work` after the Submittable before it is over. @param {boolean} [isCalled] whether the outcome goes to a callback */
+  async _run(work, isCalled = false) {
     this._state.asked++;
     try {
       if (this._state.owner !== undefined) await this._state.owner;
@@ -131,6 +153,7 @@ class Client extends EventEmitter {
       if (this._state.client.state === 'closed') throw new Error('Client has encountered a connection error and is not queryable');
       return await work(this._state.client);
     } finally {
+      if (isCalled || turns.length > 0) await turn(isCalled);
       const count = ++this._state.answered;
       // The callback may ask more, and so may a tick that it begins. setImmediate would cost 2 µs.
       if (count === this._state.asked) nextTick(nextTick, () => this._drain(count));
@@ -140,7 +163,7 @@ class Client extends EventEmitter {
   /** Tracers read this property: the promise of the last request, or nothing if all are answered. */
   get queryQueue() { return this._state.asked > this._state.answered ? [this._state.last] : []; }
 
-  /** @returns {Promise<void>|undefined} resolves when the Submittable is over */
+  /** @returns {Promise<void>} resolves when the Submittable is over */
   get submitted() { return this._state.owner; }
 
   _drain(count) { if (count === this._state.asked && !this._state.isPaused) this.emit('drain'); }
@@ -155,7 +178,7 @@ class Client extends EventEmitter {
 
   _submit(query, values, callback) {
     query.callback ??= typeof values === 'function' ? values : callback;
-    if (query instanceof Query) settle(() => this._ask(query, undefined), (...outcome) => query.finish(...outcome));
+    if (query instanceof Query) settle(() => this._ask(true, query, undefined), (...outcome) => query.finish(...outcome));
     else {
       const { query_timeout: timeout, types } = this._state.settings;
       if (query._result) query._result._types ??= types; // the default is that of pg itself
@@ -190,4 +213,4 @@ class Client extends EventEmitter {
   unref() { this._state.client.unref(); }
 }
 
-module.exports = { Client, Connection, POOLED, settle };
+module.exports = { Client, Connection, POOLED, settle, turn };

@@ -4,7 +4,7 @@ const { EventEmitter } = require('node:events');
 const { UsageError } = require('../..');
 const pools = require('../pool');
 const { rejectAgain } = require('../core/pipeline');
-const { Client, POOLED, settle } = require('./client');
+const { Client, POOLED, settle, turn } = require('./client');
 const { ConnectionParameters, hide, libpqConfig } = require('./config');
 const { Query, SHARED, configOf, errorOf, unhindered } = require('./query');
 const { TypeOverrides } = require('./types');
@@ -167,7 +167,9 @@ class Pool extends EventEmitter {
       return void setImmediate(config, new Error('Passing a function as the first parameter to pool.query is not supported'));
     }
     if (typeof values === 'function') [values, callback] = [undefined, values];
-    return settle(() => this._ask(config, values), callback ?? config?.callback, undefined, this.Promise);
+    const called = callback ?? config?.callback;
+    const work = () => called ? this._ask(config, values).finally(() => turn(true)) : this._ask(config, values);
+    return settle(work, called, undefined, this.Promise);
   }
 
   async _ask(config, values) {

@@ -320,6 +320,23 @@ describe('A client of quickgres/pg', () => {
     assert.deepEqual(order, ['text', 'values', 'events', 'promise', 'last']);
   });
 
+  it('runs what a callback begins before the next callback of the same packet', async () => {
+    for (const one of [client, new pg.Pool({ ...server.config, max: 1 })]) {
+      const order = [];
+      const ask = n => new Promise(resolve => one.query('SELECT 1', async () => {
+        order.push(`${n} called`);
+        process.nextTick(() => order.push(`${n} ticked`));
+        for (let i = 0; i < 20; i++) await undefined;
+        order.push(`${n} awaited`);
+        resolve();
+      }));
+      await Promise.all([ask(1), ask(2), one.query('SELECT 1').then(() => order.push('3 resolved'))]);
+      if (one !== client) await one.end();
+      const expected = ['1 called', '1 awaited', '1 ticked', '2 called', '2 awaited', '2 ticked', '3 resolved'];
+      assert.deepEqual(one === client ? order : order.filter(each => each !== '3 resolved'), one === client ? expected : expected.slice(0, -1));
+    }
+  });
+
   it('drains also for who listens since the last callback', async () => {
     await new Promise(resolve => client.query('SELECT', () => client.on('drain', resolve)));
   });
