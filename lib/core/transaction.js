@@ -1,7 +1,7 @@
 'use strict';
 
 const { ConnectionError, UsageError } = require('./protocol');
-const { Scope, giveUpAll, again, expectAnswer, outcome, promised, runInside, throwIfAborted, tooLong, watchLimits } = require('./pipeline');
+const { Scope, giveUpAll, again, expectAnswer, leftInside, outcome, promised, runInside, throwIfAborted, tooLong, watchLimits } = require('./pipeline');
 const { NO_OPTIONS } = require('./options');
 const { BeginRequest, EndRequest } = require('./requests');
 
@@ -90,7 +90,10 @@ class Transaction {
       await this.#until(this.#entered);
       if (scope.ended) throw scope.refused();
       this.#phase = Phase.WORKING;
-      const result = await this.#until(promised(() => runInside(scope, () => work(this.#session)))).finally(() => this.#refuse(OVER));
+      const result = await this.#until(promised(() => runInside(scope, () => work(this.#session)))).finally(() => {
+        leftInside();
+        this.#refuse(OVER);
+      });
       await this.#commit();
       return result;
     } catch (error) {
