@@ -139,6 +139,25 @@ const mix = name => async ({ query }) => {
   return { median: at(found, 0.5), '99 %': at(found, 0.99), worst: found.at(-1) };
 };
 
+/** Queries of so many milliseconds, so many at a time, each followed by the next one: how long they take, and how many are answered. */
+const length = (time, count) => async ({ query }) => {
+  const ask = () => time === 0 ? query(POINT, [1]) : query(`SELECT pg_sleep(${time / 1000})`);
+  const found = [];
+  let over = false;
+  const loop = async () => { while (!over) found.push(await timed(ask)); };
+  const loops = times(count, loop);
+  await sleep(500);
+  found.length = 0;
+  const before = process.cpuUsage();
+  const took = await timed(() => sleep(1500));
+  const answers = found.length;
+  const { user, system } = process.cpuUsage(before);
+  over = true;
+  await loops;
+  found.sort((a, b) => a - b);
+  return { median: at(found, 0.5), '99 %': at(found, 0.99), answers: answers / took * 1000, cpu: (user + system) / answers };
+};
+
 const twelve = Array.from({ length: 12 }, (_, i) => 0.2 * (i + 1));
 const SCENARIOS = {
   'transactions 1': transactions(1),
@@ -148,6 +167,7 @@ const SCENARIOS = {
   'beside 12 cold': beside(twelve), 'beside 12 known': beside(twelve, true),
   'beside 20 cold': beside(Array(20).fill(1)), 'beside 20 known': beside(Array(20).fill(1), true),
   ...Object.fromEntries(Object.keys(MIXES).map(name => [`mix ${name}`, mix(name)])),
+  ...Object.fromEntries([0, 2, 5, 20].flatMap(time => [4, 10, 20, 50].map(count => [`length ${time} x ${count}`, length(time, count)]))),
   'query 1000': ({ query }) => repeated(() => times(1000, i => query(POINT, [i + 1])), 20),
   'query 20': ({ query }) => repeated(() => times(20, i => query(POINT, [i + 1])), 50),
   'update 100': ({ query }) => repeated(() => times(100, i => query(CHANGE, [i + 1])), 20)

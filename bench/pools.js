@@ -34,9 +34,9 @@ const median = values => values.sort((a, b) => a - b)[values.length >> 1];
  * fairness `one()`, a SELECT 1, and `slow()`, a slow reader.
  */
 const CLIENTS = {
-  quickgres(config, size, reserved = 0) { // the others reserve none for plain queries
+  quickgres(config, size) {
     const { Pool } = require('../lib/pool');
-    const pool = new Pool(config, { size, reserved });
+    const pool = new Pool(config, { size });
     const write = (chunk, encoding, callback) => { setTimeout(callback, PAUSE); };
     return {
       one: () => pool.query('SELECT 1'),
@@ -146,7 +146,7 @@ async function times(one) {
 /** In a process of its own: prints the times alone and beside the load; with `apart` that is in yet another process. */
 async function share(name, config) {
   const isApart = name === 'apart';
-  const client = CLIENTS[isApart ? 'quickgres' : name](config, isApart ? 1 : 2 * SIZE, 1);
+  const client = CLIENTS[isApart ? 'quickgres' : name](config, isApart ? 1 : 2 * SIZE);
   await times(client.one);
   const alone = await times(client.one);
   const other = isApart && spawn(process.execPath, [__filename, 'load', JSON.stringify(config)], { stdio: 'inherit' });
@@ -197,7 +197,7 @@ function showTimes(latency, name, found) {
 }
 
 async function main([name, config, what]) {
-  if (name === 'load') return load(CLIENTS.quickgres(JSON.parse(config), 2 * SIZE, 1));
+  if (name === 'load') return load(CLIENTS.quickgres(JSON.parse(config), 2 * SIZE));
   if (config !== undefined) return (what === 'fairness' ? share : measure)(name, JSON.parse(config));
   const server = await startServer({ external: false, settings: { synchronous_commit: false } });
   await server.sql('CREATE UNLOGGED TABLE counters (id int PRIMARY KEY, n int)');

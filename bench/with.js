@@ -69,7 +69,7 @@ async function main([kind]) {
   if (kind === 'time') {
     const far = { ...server.config, host: proxy.host, port: proxy.port };
     for (const size of [1, 10]) {
-      const pool = new Pool(far, { size, reserved: 0 });
+      const pool = new Pool(far, { size });
       console.log(`ms for 100 at once, round trip of 10 ms, ${size} connections`);
       await compare(ways(pool), 100, 5, wall);
       await pool.end();

@@ -48,7 +48,7 @@ const isOid = oid => Number.isInteger(oid) && oid >= 0 && oid <= 0xffffffff;
 
 /** The check of each option; methods check the options that are missing here. */
 const CHECKS = {
-  alone: checkFlag, cache: checkFlag, deferrable: checkFlag, end: checkFlag, patient: checkFlag, readOnly: checkFlag,
+  alone: checkFlag, cache: checkFlag, deferrable: checkFlag, end: checkFlag, readOnly: checkFlag,
   reset: checkFlag, retry: checkFlag, session: checkFlag,
   batchSize: value => checkCount(value, 'batchSize', 1),
   retries: value => checkCount(value, 'retries', 0),

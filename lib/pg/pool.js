@@ -44,9 +44,10 @@ class Pool extends EventEmitter {
     this.ending = false;
     this.ended = false;
     const pool = new pools.Pool(Object.assign(libpqConfig(parameters, this.options), { decode: false }), {
-      size: options.max, reserved: 0, patient: false, exit_on_idle: options.allowExitOnIdle, acquire_timeout: Number(given.connectionTimeoutMillis ?? 0),
-      idle_timeout: options.idleTimeoutMillis, min: options.min, max_lifetime: options.maxLifetimeSeconds * 1000
+      size: options.max, acquire_timeout: Number(given.connectionTimeoutMillis ?? 0),
+      idle_timeout: options.idleTimeoutMillis, max_lifetime: options.maxLifetimeSeconds * 1000
     });
+    Object.assign(pool.lease.policy, { reserved: 0, least: options.min, exitsOnIdle: options.allowExitOnIdle, isPatient: false });
     const types = new TypeOverrides(given.types);
     pool.on('connect', (client, opening) => {
       this._add(client, new this.Client({ ...given, password: this.options.password, types, [POOLED]: { client, opening } }));

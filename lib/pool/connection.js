@@ -1,79 +1,83 @@
 'use strict';
 
 const { Client } = require('../..');
-const { Kind } = require('./waiting');
+const { ping } = require('../core/pipeline');
+const { idleTime } = require('./turns');
 
-/** The estimated service time of a request, in milliseconds. */
-const SERVICE = 0.1;
+/** Milliseconds for which a query waits behind others rather than for a connection, beside two round trips. */
+const PATIENCE = 10;
 
-/** Milliseconds that a request rather waits than that one keeps the other from being cancelled. */
-const MIXING = 100;
+/** A value of the literals of a text. */
+const LITERAL = /'[^']*'?/g;
 
-/** Milliseconds after which an answer is late, beside two round trips. */
-const LATE = 10;
+/** The most characters of a text that are shown. */
+const SHOWN = 100;
 
-/** Milliseconds after which a late answer shows a slow query rather than a busy machine, beside two round trips. */
-const SLOW = 40;
-
-/** The uses of a connection: it is being opened, shared by plain queries, taking no more of them since an owner waits, or owned. */
-const Use = Object.freeze({ OPENING: 'opening', SHARED: 'shared', DRAINING: 'draining', OWNED: 'owned' });
+/**
+ * The states of a connection: it is being opened, shared by queries, shared by the last ones since an owner waits for it, owned,
+ * for example by a transaction, or being restored after an owner.
+ */
+const State = Object.freeze({ OPENING: 'opening', SHARED: 'shared', DRAINING: 'draining', OWNED: 'owned', RESTORING: 'restoring' });
 
 class Connection {
-  state = Use.OPENING;
+  state = State.OPENING;
   /** Requests that use it; at first, its opening. */
   users = 1;
-  /** The oldest and the youngest use of a request, see PoolLease.run. */
-  first = null;
-  last = null;
-  /** How many of them have a signal or a time limit. */
-  limited = 0;
-  /** When its first current user began, or the last one ended. */
+  /** Milliseconds that the server is expected to need for its requests, and how many of them may take longer, since they may wait for a lock. */
+  expected = 0;
+  writes = 0;
+  /** How many of its requests have a text that was never executed. */
+  unproven = 0;
+  /** When a request on it was last over, or the first of its users began; how long the event loop had been idle then. */
   since = performance.now();
-  /** The shortest time of an answer, at first of the opening, in milliseconds. */
+  #idle = 0;
+  /** Whether no answer has come since the first of its users began. */
+  #isFirst = true;
+  #reads = 0;
+  #before = null; // the last request before its owner's
+  /** The shortest time of an answer, in milliseconds. */
   roundTrip = Infinity;
-  /** How many requests have ended while it was open; -1 while it is being opened. */
-  answered = -1;
-  /** Whether its session is being reset; requests may be sent behind that. */
-  resetting = false;
+  /** Whether a request was answered on it. */
+  hasAnswered = false;
 
-  /** @param {number} lifetime milliseconds until it is replaced */
-  constructor(config, lifetime) {
+  /**
+   * @param {object} options of the pool
+   * @param {Turns} turns
+   */
+  constructor(config, { max_lifetime, size }, turns) {
     this.client = new Client(config);
     this.pipeline = this.client.lease.pipeline;
+    this.turns = turns;
+    this.isOnly = size === 1; // no other one could answer sooner
     // Connections that were opened together are not replaced together.
-    this.expires = this.since + lifetime * (0.9 + Math.random() / 10);
+    this.expires = this.since + max_lifetime * (0.9 + Math.random() / 10);
   }
 
   get isOpen() { return this.client.state === 'open'; }
-  get isOpening() { return this.state === Use.OPENING; }
-  get isOwned() { return this.state === Use.OWNED; }
-
-  /** Whether the answer of its first request is late. */
-  get isLate() { return this.first !== null && this.first.isLate; }
-
-  /** Whether no plain query may be sent on it. */
-  get isTaken() { return this.isOwned || this.isLate || this.isHeld || this.users >= this.pipeline.maxPipeline; }
-
-  /** Whether a transaction or another owner has it, and not a query that is or may be slow. */
-  get hasOwner() { return this.isOwned && this.first?.kind !== Kind.UNPROVEN; }
-
-  /** Milliseconds after which its first request is late. */
-  get patience() { return LATE + 2 * this.roundTrip; }
-
-  /** When the answer of its first request will be late, Infinity if that does not matter. */
-  get lateAt() { return this.first?.known === undefined || this.first.isSuspected ? Infinity : this.since + this.patience; }
+  get isOpening() { return this.state === State.OPENING; }
+  get isOwned() { return this.state === State.OWNED || this.state === State.RESTORING; }
+  get isShared() { return this.state === State.SHARED || this.state === State.DRAINING; }
 
   /** Whether it has no request and no open cursor. */
   get isUnused() {
-    if (this.users > 0) return false;
     const { pending, scopes } = this.pipeline;
-    return pending === (this.resetting ? 1 : 0) && scopes.active === scopes.root;
+    return this.users === 0 && pending === 0 && scopes.active === scopes.root;
   }
 
-  get isIdle() { return this.isUnused && this.isOpen && this.state === Use.SHARED; }
+  get isIdle() { return this.isShared && this.isOpen && this.isUnused; }
 
   /** Whether a long result or a cancel holds it up, or it is silent after a request was given up. */
   get isHeld() { return this.pipeline.held || this.pipeline.givenUpAt !== 0; }
+
+  /** Milliseconds for which a query waits behind others rather than for a connection. */
+  get patience() { return PATIENCE + 2 * this.roundTrip; }
+
+  /** Whether one more query may be sent on it. */
+  mayTake(now) {
+    if (!this.isShared || !this.isOpen || this.isHeld || this.unproven > 0 || this.users >= this.pipeline.maxPipeline) return false;
+    if (this.users === 0) return this.isUnused;
+    return this.isOnly || now - this.since < this.patience || this.turns.since(this.since, this.#idle, now) < this.patience;
+  }
 
   /** Since when a connection without live requests is silent; Infinity if it is not. */
   get silentSince() {
@@ -84,46 +88,70 @@ class Connection {
   }
 
   /** Whether an answer is dropped, which may become silent. */
-  get isDropping() { return this.users === 0 && this.pipeline.head !== null; }
+  get isDropping() { return this.users === 0 && this.pipeline.pending > 0; }
 
-  /**
-   * Estimated wait: age of the oldest request + requests × service time. Requests with and without a limit stay apart, since the
-   * one behind would keep the one before from being cancelled.
-   * @param {boolean} mayFollow whether it may go behind a request with a limit
-   * @returns {number} Infinity if it must not wait here, -1 if it need not wait
-   */
-  waitAt(now, isLimited, mayFollow) {
-    if (this.state !== Use.SHARED || !this.isOpen || this.isTaken || (this.limited > 0 && !mayFollow)) return Infinity;
-    if (this.isUnused) return -1;
-    return now - this.since + this.users * SERVICE + (isLimited && this.limited < this.users ? MIXING : 0);
+  /** What uses it, for stats and errors: the text of what is running or ran last, without literals. */
+  holderAt(now) {
+    const { last } = this.pipeline;
+    const text = last === this.#before ? undefined : last?.text;
+    return {
+      owned: this.isOwned, time: now - this.since,
+      text: text?.length > SHOWN ? `${text.slice(0, SHOWN).replace(LITERAL, "'…'")}…` : text?.replace(LITERAL, "'…'")
+    };
   }
+
+  /** It is open: measures the round trip. */
+  opened() {
+    this.state = State.SHARED;
+    this.users = 0;
+    this.#measured((performance.now() - this.since) / 2); // at most: the server had to start a process
+    const { held, maxPipeline } = this.pipeline;
+    if (this.isOnly || held || maxPipeline < Infinity) return; // no rule needs it, or a request would wait for it
+    const since = performance.now();
+    ping(this.pipeline).then(() => this.#measured(performance.now() - since), () => {});
+  }
+
+  #measured(time) { this.roundTrip = Math.min(this.roundTrip, time); }
 
   begin(use, now) {
     if (this.users++ === 0) {
       this.since = now;
+      this.#idle = idleTime();
+      this.#isFirst = true;
+      this.#before = this.pipeline.last;
       this.client.ref();
     }
     use.since = now;
-    if (this.first === null) this.first = use;
-    else (use.previous = this.last).next = use;
-    this.last = use;
-    if (use.isLimited) this.limited++;
+    const { known } = use;
+    if (known === undefined) return;
+    this.expected += use.expected = known.expected;
+    if ((use.isUnproven = !known.isProven)) this.unproven++;
+    if ((use.isWrite = !known.isRead)) this.writes++;
   }
 
-  end(use, now) {
-    if (--this.users === 0 && this.state === Use.DRAINING) this.state = Use.SHARED; // the owner may have given up waiting
-    const { next, previous } = use;
-    if (this.first === use) this.first = next;
-    if (this.last === use) this.last = previous;
-    if (previous) previous.next = next;
-    if (next) next.previous = previous;
-    use.next = use.previous = null; // a chain of old ones would keep all younger ones in memory
-    if (use.isLimited) this.limited--;
-    if (this.isOpen) this.answered++;
-    const isSlow = use.isLate && now > this.since + this.patience + SLOW - LATE;
-    if (use.isAnswered || isSlow) use.known?.answered(isSlow, now);
-    if (use.isAnswered) this.roundTrip = Math.min(this.roundTrip, now - use.since);
+  end({ expected, known, isAnswered, isUnproven, isWrite, since }, now) {
+    this.users--;
+    if (isAnswered) this.#measured(now - since);
+    if (known !== undefined) {
+      if (isUnproven) this.unproven--;
+      if (isWrite) this.writes--;
+      this.expected = this.users === 0 ? 0 : this.expected - expected;
+      const time = this.#timeOf(since, now);
+      if (isAnswered || time > known.expected) known.answered(time);
+    }
+    if (this.isOpen) this.hasAnswered = true;
+    if (this.#reads !== this.pipeline.reads) this.#idle = idleTime();
+    this.#reads = this.pipeline.reads;
+    this.#isFirst = false;
     this.since = now;
+  }
+
+  /** Milliseconds that the server has needed. Of answers that were read together, the first has needed all the time. */
+  #timeOf(since, now) {
+    if (this.#reads === this.pipeline.reads && !this.#isFirst) return 0;
+    const time = this.turns.since(this.since, this.#idle, now);
+    const most = this.#isFirst ? time : now - since;
+    return Math.max(0, Math.min(time, most - this.roundTrip));
   }
 
   /**
@@ -137,15 +165,13 @@ class Connection {
     try {
       if (!this.isUnused) await client.sync();
       if (wasOwned && client.transactionStatus !== 'I') await client.query('ROLLBACK');
+      if (reset) await client.query('DISCARD ALL', [], { cache: false });
     } catch {
       client.destroy();
     }
     // Under load the sweep may never see it free. A new connection serves a request first.
-    if ((wasOwned || this.users === 0) && this.answered > 0 && performance.now() >= this.expires) return void client.end();
-    if (!reset || client.state === 'closed') return;
-    this.resetting = true;
-    client.query('DISCARD ALL', [], { cache: false }).then(() => { this.resetting = false; }, () => client.destroy());
+    if ((wasOwned || this.users === 0) && this.hasAnswered && performance.now() >= this.expires) client.end();
   }
 }
 
-module.exports = { Connection, Use };
+module.exports = { Connection, State };

@@ -4,7 +4,8 @@ const { tracingChannel } = require('node:diagnostics_channel');
 const { ConnectionError, PostgresError, TimeoutError } = require('../..');
 const { tooLong, waitsForItself, watchLimits } = require('../core/pipeline');
 const { Alarm, LONGEST } = require('./alarm');
-const { Connection, Use } = require('./connection');
+const { Connection, State } = require('./connection');
+const { Turns } = require('./turns');
 const { Kind, Waiting } = require('./waiting');
 
 const channel = tracingChannel?.('quickgres:pool');
@@ -16,19 +17,19 @@ const LONGEST_PAUSE = 2000;
 /** Milliseconds for which an attempt to connect may be silent, at least. */
 const ATTEMPT = 10000;
 
-/** Milliseconds for which plain queries wait for a new connection rather than behind other requests. */
-const PATIENCE = 1000;
+/** Milliseconds for which queries wait for a new connection rather than behind others. */
+const LATE_ATTEMPT = 1000;
 
-/** How many connections queries that are known to be quick share at a time. */
-const SHARING = 4;
+/** Milliseconds of expected time behind which a query is sent rather than on another connection. */
+const CHEAP = 1;
 
-/** Milliseconds after a quick query in which a connection is left to the next one. */
-const RECENT = 100;
+/** Whether a query rather goes behind the requests of one connection than of another one: reads, or what needs less. */
+const isBetter = (one, other) => (one.writes > 0) === (other.writes > 0) ? one.expected <= other.expected : one.writes === 0;
 
 const tooLate = tooLong('request', () => ': it waited for a connection');
 
 /** Errors of connecting that another attempt would not change: the server refuses, or the config is invalid. */
-const isFinal = (error, { answered }) => answered < 0 && (/^(?:0A|22|28|3D|42)/.test(error.code) ||
+const isFinal = (error, { isOpening }) => isOpening && (/^(?:0A|22|28|3D|42)/.test(error.code) ||
   ![ConnectionError, PostgresError, TimeoutError, AggregateError].some(each => error instanceof each));
 
 /**
@@ -43,10 +44,11 @@ class Connections {
   #config;
   #emit;
   #isDestroyed = false;
+  #isDraining = false; // a connection is
   #options;
-  #quickAt = -Infinity; // when the last quick query was sent
   #outage; // `{ failures, pause, error }`, from a failed attempt until the next connection has answered
   #alarm = new Alarm(now => this.#look(now));
+  #turns = new Turns();
   #waiting = new Waiting();
 
   /**
@@ -69,11 +71,21 @@ class Connections {
     const count = is => this.#all.filter(is).length;
     return {
       size: this.#options.size,
-      connected: count(each => each.isOpen), idle: count(each => each.isIdle), owned: count(each => each.hasOwner),
+      connected: count(each => each.isOpen), idle: count(each => each.isIdle), owned: count(each => each.isOwned),
       pending: this.#all.reduce((sum, { client }) => sum + client.pending, 0),
-      waiting: this.#waiting.size, why: this.#waiting.why
+      waiting: this.#waiting.size, holders: this.#holders
     };
   }
+
+  /** What has used a connection for longest. */
+  get #holders() {
+    const now = performance.now();
+    const used = this.#all.filter(each => each.isOpen && each.users > 0).sort((a, b) => a.since - b.since);
+    return used.slice(0, 3).map(each => each.holderAt(now));
+  }
+
+  /** See POLICY of options.js. */
+  get policy() { return this.#options.policy; }
 
   /** Whether the running code is the function of a transaction on one of them. */
   get isInside() { return this.#all.some(({ pipeline }) => waitsForItself(pipeline.scopes.root)); }
@@ -84,50 +96,44 @@ class Connections {
       (this.#outage === undefined || (this.#outage.pause === undefined && !this.#all.some(each => each.isOpening)));
   }
 
-  /** Whether another connection will be open within PATIENCE. */
-  #isGrowing(now) { return this.#mayOpen || this.#all.some(each => each.isOpening && now - each.since < PATIENCE); }
+  /** Whether another connection will soon be open. */
+  #isGrowing(now) { return this.#mayOpen || this.#all.some(each => each.isOpening && now - each.since < LATE_ATTEMPT); }
 
-  /** The kind of a request that may share a connection. */
-  kindOf(known) { return known === undefined || known.isQuick ? Kind.QUICK : Kind.UNPROVEN; }
-
-  /** Whether a request may take one more connection: `reserved` ones are left to quick queries, but not for long by other queries. */
-  #mayOwn({ kind, since }, now) {
-    const { reserved, size } = this.#options;
-    const taken = this.#all.filter(each => each.isTaken).length;
-    const most = Math.max(1, size - reserved);
-    if (taken < most || (kind === Kind.UNPROVEN && now >= this.#quickAt + RECENT)) return true;
-    return now >= since + this.#patience && (kind === Kind.UNPROVEN || this.#all.filter(each => each.hasOwner || each.isHeld).length < most);
+  /** How many more connections owners may have. */
+  get #free() {
+    return Math.max(1, this.#options.size - this.policy.reserved) - this.#all.filter(each => each.isOwned || each.isHeld).length;
   }
 
-  /** Milliseconds for which an unproven query leaves the last connection to quick ones. */
-  get #patience() { return Math.min(...this.#all.map(each => each.patience)); }
+  /** The connection for a request, if there is one. */
+  #find(use, now) {
+    const connection = use.kind === Kind.OWNER ? this.#unused() : this.#forQuery(now);
+    if (connection === undefined) return undefined;
+    if (use.kind === Kind.OWNER) connection.state = State.OWNED;
+    connection.begin(use, now);
+    if (use.known !== undefined) this.#turns.count(this.#isUsed);
+    return connection;
+  }
+
+  #unused() { return this.#free > 0 ? this.#all.find(each => each.isIdle && !each.isHeld) : undefined; }
+
+  #isUsed = () => this.#all.some(each => each.users > 0 && each.isShared);
 
   /**
-   * The connection for a request, if any: an unused one, or for a quick query the one with the shortest estimated wait, if
-   * enough are in use. One that is held up does not count.
+   * The connection for a query: behind reads that are answered at once, else an unused one. While one is being opened, only behind
+   * reads that are answered before; if there can be no more, behind the queries that need least.
    */
-  #find(use, now) {
-    const { isLimited, kind, known } = use;
-    const isQuick = kind === Kind.QUICK;
-    const mayMix = isQuick && !isLimited && known?.isSteady !== false;
-    if (!isQuick && !this.#mayOwn(use, now)) return undefined;
-    let best, unused, least = Infinity, shared = 0;
+  #forQuery(now) {
+    let best, unused;
     for (const each of this.#all) {
-      const wait = each.waitAt(now, isLimited, isLimited || this.#options.size === 1);
-      if (wait < 0) unused ??= each;
-      else if (wait < Infinity) {
-        if (wait < least) [best, least] = [each, wait];
-        if (++shared === SHARING && mayMix) break;
-      }
+      if (!each.mayTake(now)) continue;
+      if (each.isUnused) unused ??= each;
+      else if (each.state === State.SHARED && !(best !== undefined && isBetter(best, each))) best = each;
     }
-    const isEnough = isQuick && shared >= SHARING;
-    if (unused !== undefined && !(mayMix && isEnough)) best = unused;
-    else if (best === undefined || (!isEnough && this.#isGrowing(now))) return undefined;
-    if (!isQuick) best.state = best === unused ? Use.OWNED : Use.DRAINING;
-    if (best.state === Use.DRAINING) return undefined;
-    if (isQuick) this.#quickAt = now;
-    best.begin(use, now);
-    if (known !== undefined) this.#alarm.setTo(now + best.patience);
+    if (best !== undefined && best.writes === 0 && best.expected <= CHEAP) return best;
+    if (unused !== undefined || best === undefined) return unused;
+    if (!this.#isGrowing(now)) return best.expected <= best.patience ? best : undefined;
+    if (best.writes > 0 || best.expected > CHEAP + 2 * best.roundTrip) return undefined;
+    if (!this.#all.some(each => each.isOpening)) this.#open();
     return best;
   }
 
@@ -143,36 +149,43 @@ class Connections {
     if (this.#isDestroyed) throw this.refused;
     const { promise, reject } = this.#waiting.add(use);
     onwait?.(reject);
-    const left = time - (performance.now() - since);
-    // Without a limit as well, a timer keeps the program alive.
-    const unwatch = watchLimits({ signal, statement_timeout: Math.min(this.#options.acquire_timeout, left, LONGEST) }, reject,
-      limit => limit === left ? tooLate(time) : this.#late(limit), () => false);
+    this.#alarm.setTo(use.since + this.#options.acquire_timeout);
     this.#serve();
-    return (channel?.tracePromise(() => promise, { why: use.kind, waiting: this.#waiting.size }) ?? promise).finally(unwatch);
+    const traced = channel?.hasSubscribers ? channel.tracePromise(() => promise, { why: use.kind, waiting: this.#waiting.size }) : promise;
+    if (signal === undefined && time === Infinity) return traced;
+    const left = Math.min(time - (performance.now() - since), LONGEST);
+    return traced.finally(watchLimits({ signal, statement_timeout: left }, reject, () => tooLate(time), () => false));
   }
 
-  #late(time) {
-    const { size, connected, owned } = this.stats;
+  #late() {
+    const { acquire_timeout, size } = this.#options;
+    const { connected, owned, holders } = this.stats;
     const cause = connected > 0 ? undefined : this.#outage?.error ??
       new ConnectionError('the server has not answered the attempt to connect', { code: '08001' });
-    const why = cause?.message ?? `size ${size}, open ${connected}; owned by transactions, cursors, COPY, { alone: true } or connection(): ${owned}; ` +
-      `taken by queries that are slow or not known to be quick: ${this.#all.filter(each => each.isTaken && !each.hasOwner).length}. ` +
-      "If a transaction's function waits for this, use its tx: tx.query(), tx.transaction()";
-    return new TimeoutError(`no connection for ${time} ms (acquire_timeout): ${why}`, { code: cause ? '08001' : '53300', cause });
+    const oldest = holders.map(({ owned, time, text }) =>
+      `${owned ? 'owned' : 'in use'} for ${Math.round(time)} ms, ${text === undefined ? 'nothing was sent' : `last query: ${text}`}`);
+    const why = cause?.message ?? `size ${size}, open ${connected}, owned by transactions, cursors, COPY, { alone: true } or connection() ${owned}; ` +
+      `the oldest: ${oldest.join('; ')}. If a transaction's function waits for this, use its tx: tx.query(), tx.transaction()`;
+    return new TimeoutError(`no connection for ${acquire_timeout} ms (acquire_timeout): ${why}`, { code: cause ? '08001' : '53300', cause, sent: false });
   }
 
   /** Gives connections to waiting requests, and opens more for the rest. */
   #serve(now = performance.now()) {
-    if (this.#waiting.size === 0) return;
-    for (const each of this.#all) if (each.state === Use.DRAINING) each.state = Use.SHARED;
-    this.#waiting.serve(use => this.#find(use, now), known => this.kindOf(known));
-    const opening = this.#all.filter(each => each.isOpening).length;
-    const shared = this.#all.filter(each => !each.isTaken).length - opening;
-    const { owner, unproven, quick } = this.#waiting.why;
-    const wanted = owner + unproven + Math.min(quick, Math.max(0, SHARING - shared));
-    for (let more = wanted - opening; more > 0 && this.#mayOpen; more--) this.#open();
-    const held = [Kind.OWNER, Kind.UNPROVEN].map(kind => this.#waiting.since(kind) + this.#patience);
-    this.#alarm.setTo(Math.min(...held.filter(until => until > now)));
+    if (this.#waiting.size > 0) this.#waiting.serve(use => this.#find(use, now));
+    let more = this.#waiting.size;
+    if (more === 0 && !this.#isDraining) return;
+    for (const each of this.#all) if (each.isOpening) more--;
+    for (; more > 0 && this.#mayOpen; more--) this.#open();
+    this.#drain(now);
+  }
+
+  /** Sends no more queries on so many connections as owners wait for. */
+  #drain(now) {
+    let wanted = this.#isGrowing(now) ? 0 : Math.min(this.#waiting.owner.size, this.#free);
+    this.#isDraining = wanted > 0;
+    for (const each of this.#all) {
+      if (each.isShared) each.state = each.users > 0 && each.mayTake(now) && wanted-- > 0 ? State.DRAINING : State.SHARED;
+    }
   }
 
   /**
@@ -182,29 +195,40 @@ class Connections {
    */
   release(connection, use, reset) {
     const now = performance.now();
-    const wasOwned = connection.isOpening || connection.isOwned;
+    const wasOwned = connection.isOwned;
+    if (connection.isOpen && !connection.hasAnswered) this.#resume();
     connection.end(use, now);
-    if (connection.isOpen && connection.answered === 1) this.#resume();
     if (connection.users === 0) this.#watch(connection, now);
-    if (connection.users === 0 && this.#options.exit_on_idle) connection.client.unref();
-    if (!wasOwned && (connection.users > 0 || connection.isUnused)) return this.#serve(now);
-    return connection.restore(wasOwned, reset).then(() => {
-      if (wasOwned) connection.state = Use.SHARED;
-      if (connection.users === 0) this.#watch(connection, now);
-      this.#serve();
-    });
+    if (!wasOwned && (connection.users > 0 || connection.isUnused)) this.#released(connection, now);
+    else this.#restore(connection, wasOwned, reset);
+  }
+
+  async #restore(connection, wasOwned, reset) {
+    if (wasOwned) connection.state = State.RESTORING;
+    await connection.restore(wasOwned, reset);
+    if (wasOwned) connection.state = State.SHARED;
+    if (connection.users === 0) this.#watch(connection, performance.now());
+    this.#released(connection);
+  }
+
+  #released(connection, now) {
+    if (connection.users === 0 && this.policy.exitsOnIdle) connection.client.unref();
+    this.#serve(now);
   }
 
   #open() {
-    const connection = new Connection(this.#config, this.#options.max_lifetime);
+    const connection = new Connection(this.#config, this.#options, this.#turns);
     const { client } = connection;
     connection.pipeline.share(this.common);
     this.#all.push(connection);
     client.closed.then(error => this.#closed(connection, error));
     const opening = client.connect();
     opening.then(() => {
-      this.reached = this.#options.patient;
-      this.release(connection, { since: connection.since, isAnswered: true, isLimited: false });
+      this.reached = this.policy.isPatient;
+      connection.opened();
+      this.#watch(connection, performance.now());
+      if (connection.isUnused) this.#released(connection);
+      else this.#restore(connection, true);
     }, () => {});
     this.#watch(connection, connection.since);
     this.#emit('connect', client, opening);
@@ -215,10 +239,11 @@ class Connections {
     this.#all.splice(this.#all.indexOf(connection), 1);
     const isOver = error !== undefined && connection.isOpening && // after 57P03, the server is starting, a later attempt succeeds
       !this.#all.some(each => each.isOpen || (each.isOpening && !this.reached)) && (isFinal(error, connection) || !(this.reached || error.code === '57P03'));
-    if (connection.isOpening || (connection.answered < 1 && error !== undefined && !isRefusal(error))) this.#pause(error);
+    if (connection.isOpening || (!connection.hasAnswered && error !== undefined && !isRefusal(error))) this.#pause(error);
     if (isOver) {
       const NoConnection = error instanceof TimeoutError ? TimeoutError : ConnectionError;
-      this.#waiting.refuse(isFinal(error, connection) ? error : new NoConnection(`no connection: ${error.message}`, { code: error.code, cause: error, sent: false }));
+      const reason = isFinal(error, connection) ? error : new NoConnection(`no connection: ${error.message}`, { code: error.code, cause: error, sent: false });
+      this.#waiting.refuse(() => reason);
       if (!this.reached) this.#resume();
     }
     this.#serve();
@@ -242,46 +267,36 @@ class Connections {
   /** Does what is due. */
   #look(now) {
     this.#sweep(now);
+    const { acquire_timeout } = this.#options;
+    this.#waiting.refuse(({ since }) => now >= since + acquire_timeout ? this.#late() : undefined);
     this.#serve(now);
     for (const each of this.#all) this.#watch(each, now);
+    this.#alarm.setTo(Math.min(...Object.values(Kind).map(kind => this.#waiting.since(kind))) + acquire_timeout);
   }
 
-  /** How long a connection may be silent, and when it has been for too long, is too old or unused for too long, and is late. */
+  /** How long a connection may be silent, and when it has been for too long, and is too old or unused for too long. */
   #deadlinesOf(each) {
-    const { acquire_timeout, idle_timeout, min, silence_timeout } = this.#options;
-    const silence = each.isOpening ? Math.max(acquire_timeout, ATTEMPT) : silence_timeout;
-    const isSpare = each.isIdle && (min === 0 || this.#all.filter(other => other.isOpen).length > min);
-    const old = each.isOpen && each.state === Use.SHARED ? Math.min(each.expires, isSpare ? each.since + idle_timeout : Infinity) : Infinity;
-    return { silence, silent: each.silentSince + silence, old, late: each.lateAt };
+    const { acquire_timeout, idle_timeout, policy: { least, silence: longest } } = this.#options;
+    const silence = each.isOpening ? Math.max(acquire_timeout, ATTEMPT) : longest;
+    const isSpare = each.isIdle && (least === 0 || this.#all.filter(other => other.isOpen).length > least);
+    const old = each.isOpen && each.isShared ? Math.min(each.expires, isSpare ? each.since + idle_timeout : Infinity) : Infinity;
+    return { silence, silent: each.silentSince + silence, old };
   }
 
   #watch(each, now) {
-    const { silence, silent, old, late } = this.#deadlinesOf(each);
-    const again = each.isOpening ? each.since + PATIENCE : each.isDropping ? now + silence : 0;
-    this.#alarm.setTo(Math.min(silent, old, late, again > now ? again : Infinity));
+    const { silence, silent, old } = this.#deadlinesOf(each);
+    const again = each.isOpening ? each.since + LATE_ATTEMPT : each.isDropping ? now + silence : 0;
+    this.#alarm.setTo(Math.min(silent, old, again > now ? again : Infinity));
   }
 
   #sweep(now) {
     for (const each of [...this.#all]) {
-      const { silence, silent, old, late } = this.#deadlinesOf(each);
+      const { silence, silent, old } = this.#deadlinesOf(each);
       if (now >= silent) {
         for (const { client } of this.#all.filter(other => other.isIdle)) client.destroy(); // the next request would find out
         each.client.destroy(new ConnectionError(`the server was silent for ${silence} ms`));
       } else if (now >= old) each.client.end();
-      else if (now >= late) this.#suspect(each);
     }
-  }
-
-  /** An answer is late if it has not come although the event loop was not busy: it has read what there was. */
-  #suspect(connection) {
-    const { first, pipeline, pipeline: { reads } } = connection;
-    first.isSuspected = true;
-    setImmediate(() => {
-      first.isSuspected = first.isLate = pipeline.reads === reads && connection.first === first;
-      if (first.isLate) return;
-      connection.since = performance.now();
-      this.#watch(connection, connection.since);
-    });
   }
 
   /** Replaces each connection after its current requests. */
@@ -309,7 +324,7 @@ class Connections {
   destroy(error, refused) {
     this.refused ??= refused;
     this.#isDestroyed = true;
-    this.#waiting.refuse(this.refused);
+    this.#waiting.refuse(() => this.refused);
     for (const { client } of [...this.#all]) client.destroy(error);
     this.close();
   }

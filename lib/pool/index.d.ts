@@ -6,22 +6,12 @@ import { Client, Config, Listener, ListenOptions, Notification, Retry, Session }
 export interface PoolOptions {
   /** The most connections. Default: 10. */
   size?: number | undefined;
-  /** Connections that transactions, cursors and COPY leave to plain queries. Default: 1. */
-  reserved?: number | undefined;
   /** Until a request that waits for a connection rejects with a TimeoutError; 0: never. Default: 30000. */
   acquire_timeout?: number | undefined;
   /** Until an unused connection is closed; 0: never. Default: 30000. */
   idle_timeout?: number | undefined;
   /** Until a connection is replaced; 0: never. Default: 1800000. */
   max_lifetime?: number | undefined;
-  /** Connections that `idle_timeout` leaves open. Default: 0. */
-  min?: number | undefined;
-  /** Until a silent connection is replaced on which a request was cancelled; 0: never. Default: 2000. */
-  silence_timeout?: number | undefined;
-  /** Whether the program may end while connections are unused. Default: true. */
-  exit_on_idle?: boolean | undefined;
-  /** Whether requests wait during an outage; false: they reject with the error of connecting. Default: true. */
-  patient?: boolean | undefined;
 }
 
 /** Options of `connection`. */
@@ -46,15 +36,22 @@ export interface PoolStats {
   pending: number;
   /** Requests that wait for a connection. */
   waiting: number;
-  /** How many of them wait for which reason. */
-  why: Record<WaitReason, number>;
+  /** What has used a connection for longest, at most three. */
+  holders: PoolHolder[];
 }
 
-/**
- * Why a request waits for a connection. owner: it owns one until it is over; unproven: its text is not known to be quick, so it
- * needs one to itself; quick: it shares one, and all are taken.
- */
-export type WaitReason = 'owner' | 'unproven' | 'quick';
+/** What uses a connection of a pool. */
+export interface PoolHolder {
+  /** Whether it owns the connection; false: queries share it. */
+  owned: boolean;
+  /** For how long it has owned the connection, or how long the last answer of shared queries is ago, in milliseconds. */
+  time: number;
+  /** The text of what it runs or ran last: at most 100 characters, without literals; undefined if nothing was sent. */
+  text: string | undefined;
+}
+
+/** Why a request waits for a connection: it owns one until it is over, or it is a query, which may share one. */
+export type WaitReason = 'owner' | 'query';
 
 /** The events of a pool. None needs a listener. */
 export interface PoolEvents {

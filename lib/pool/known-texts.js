@@ -1,48 +1,43 @@
 'use strict';
 
+const { firstWord } = require('../core/pipeline');
+
 /** The most texts that are remembered. */
 const MOST = 256;
 
 /** The most characters of a text that is remembered. */
 const LONGEST = 1 << 16;
 
-/** After a slow answer, a text is quick again when so many in a row were. */
-const RELIABLE = 128;
+/** How many executions the averages are of. */
+const MEMORY = 64;
 
-/** Slow answers within so many milliseconds count once: a machine that is busy for a moment delays several. */
-const MOMENT = 20;
+/** Statements that wait for no lock of a row. */
+const READS = /^(?:select|values|table|show|with)$/;
+const LOCKS = /\bfor\s+(?:no\s+key\s+|key\s+)?(?:update|share)\b|\b(?:insert|update|delete|merge)\b|\bpg_advisory_/i;
 
-/** After so many in a row, one slow answer may be due to a busy machine. */
-const FORGIVING = 256;
-
-/** After so many, it counts as never slow. */
-const STEADY = 1024;
-
-/** After so many quick new texts in a row, those not seen yet count as quick: their values are written into them. */
-const MANY = 1000;
-
-/** What is known about a text: whether it is quick. */
+/** What is known about a text: how long the server needs for it. */
 class KnownText {
-  #quick; // how many answers in a row were quick; undefined if none has come
-  #slowAt = -Infinity;
-  #texts;
+  /** Milliseconds that the server is expected to need: the average, and twice how much the times differ from it. */
+  expected = 0;
+  #average = 0;
+  #count = 0;
+  #difference = 0;
 
-  constructor(texts) { this.#texts = texts; }
+  constructor(text) {
+    /** Whether it waits for no lock of a row, as far as the text shows. */
+    this.isRead = text.length <= LONGEST && READS.test(firstWord(text)) && !LOCKS.test(text);
+  }
 
-  /** Whether other queries may be sent behind one with this text. */
-  get isQuick() { return this.#quick === undefined ? this.#texts.quickNew >= MANY : this.#quick >= RELIABLE; }
+  /** Whether it was executed before. */
+  get isProven() { return this.#count > 0; }
 
-  /** Whether no recent answer was slow. */
-  get isSteady() { return this.#slowAt === -Infinity || this.#quick >= STEADY; }
-
-  /** @param {number} now when the answer came */
-  answered(isSlow, now) {
-    if (isSlow && now < this.#slowAt + MOMENT) return;
-    if (this.#quick === undefined) this.#texts.quickNew = isSlow ? 0 : this.#texts.quickNew + 1;
-    if (isSlow) {
-      this.#quick = this.#quick >= FORGIVING ? RELIABLE : 0;
-      this.#slowAt = now;
-    } else this.#quick = this.#quick === undefined ? RELIABLE : this.#quick + 1;
+  /** @param {number} time that the server has needed, in milliseconds */
+  answered(time) {
+    const off = this.#count === 0 ? 0 : Math.abs(time - this.#average);
+    this.#count = Math.min(this.#count + 1, MEMORY);
+    this.#average += (time - this.#average) / this.#count;
+    this.#difference += (off - this.#difference) / this.#count;
+    this.expected = this.#average + 2 * this.#difference;
   }
 }
 
@@ -50,14 +45,11 @@ class KnownText {
 class KnownTexts {
   #texts = new Map();
 
-  /** New texts in a row whose first answer was quick. */
-  quickNew = 0;
-
   /** @returns {KnownText} a new one, if nothing is known */
   of(text) {
     let known = this.#texts.get(text);
     if (known !== undefined) return known;
-    known = new KnownText(this);
+    known = new KnownText(text);
     if (text.length <= LONGEST) this.#texts.set(text, known);
     if (this.#texts.size > MOST) this.#texts.delete(this.#texts.keys().next().value);
     return known;

@@ -46,21 +46,19 @@ class PoolLease extends Connections {
 
   /**
    * See Scope.run. Work also gets the connection's client.
-   * @param {string} [text] of a query that may share a connection: the pool learns whether its answer is late
+   * @param {string} [text] of a query that may share a connection: the pool learns how long the server needs for it
    * @param {string} need also 'connection': like 'session', but a transaction block may be left open
    */
   async run(need, options, work, mayRepeat = undefined, text = undefined) {
-    const { signal, statement_timeout: time, retry = false } = options;
+    const { statement_timeout: time, retry = false } = options;
     const known = text !== undefined && this.learns ? this.common.knownTexts.of(text) : undefined;
-    const isLimited = signal !== undefined || time !== undefined;
     const since = time === undefined ? 0 : performance.now() - (options.waited ?? 0);
     this.checkOpen();
     this.#pending++;
     try {
       for (let attempts = 1; ; attempts++) {
         throwIfAborted(options, attempts > 1);
-        const kind = need === 'shared' ? this.kindOf(known) : Kind.OWNER;
-        const use = { kind, known, isLimited, isAnswered: false, isLate: false, isSuspected: false, since: performance.now(), next: null, previous: null };
+        const use = { kind: need === 'shared' ? Kind.QUERY : Kind.OWNER, known, isAnswered: false, since: performance.now(), expected: 0, isUnproven: false, isWrite: false };
         const connection = this.take(use) ?? await this.wait(use, options, since).catch(rejectAgain);
         const { client, pipeline } = connection;
         try {

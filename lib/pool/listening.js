@@ -19,7 +19,7 @@ class Listening {
    */
   constructor(config, options, onerror) {
     const emit = (event, what) => event === 'connect' ? this.#listen(what) : onerror(what);
-    const one = { ...options, size: 1, acquire_timeout: Infinity, idle_timeout: Infinity, max_lifetime: Infinity, exit_on_idle: false };
+    const one = { ...options, size: 1, acquire_timeout: Infinity, idle_timeout: Infinity, max_lifetime: Infinity, policy: { ...options.policy, exitsOnIdle: false } };
     this.#lease = new PoolLease(config, one, emit);
     this.channels = new Channels((...what) => this.#say(...what), time => this.#keep?.(time));
   }

@@ -220,7 +220,8 @@ describe('A ResponseCache of a client', () => {
 
   it('takes another connection after one that has gone silent under requests with a limit, and its pool ends', async () => {
     const proxy = await startProxy({ target: server });
-    const pool = new Pool({ ...server.config, host: proxy.host, port: proxy.port }, { size: 1, silence_timeout: 40 });
+    const pool = new Pool({ ...server.config, host: proxy.host, port: proxy.port }, { size: 1 });
+    pool.lease.policy.silence = 40;
     const pooled = new ResponseCache(pool);
     await pooled.query(NEXT);
     for (const connection of proxy.open) connection.stall();

@@ -69,7 +69,8 @@ describe('A key of a ResponseCache', () => {
   it('is asked for again when a wait for it has timed out, so that a silent connection does not keep it', async () => {
     const proxy = await startProxy({ target: await sharedServer() });
     afterTest(() => proxy.stop());
-    const pool = endAfterTest(new Pool({ ...(await sharedServer()).config, host: proxy.host, port: proxy.port }, { silence_timeout: 200 }));
+    const pool = endAfterTest(new Pool({ ...(await sharedServer()).config, host: proxy.host, port: proxy.port }));
+    pool.lease.policy.silence = 200;
     const cache = new ResponseCache(pool, { max_age: 3600 });
     const ask = () => cache.query('SELECT 1 AS one', [], { statement_timeout: 100 }).then(({ rows }) => rows.length, error => error.name);
     await cache.query('SELECT 1 AS one');

@@ -1,22 +1,31 @@
 'use strict';
 
 const assert = require('node:assert/strict');
+const { setTimeout: sleep } = require('node:timers/promises');
 const { Connection } = require('../../lib/pool/connection');
 const { KnownTexts } = require('../../lib/pool/known-texts');
+const { Turns } = require('../../lib/pool/turns');
 const { sharedServer } = require('../support');
 const { endAfterTest } = require('../support/hooks');
 
 /** A request's use of a connection. */
-const use = (isLimited = false, known = undefined) => ({ isAnswered: true, isLimited, isLate: false, isSuspected: false, next: null, previous: null, since: 0, known });
+const use = known => ({ known, isAnswered: true, since: 0, expected: 0, isUnproven: false, isWrite: false });
+
+/** What is known of a text whose executions take so long. */
+function known(text, time) {
+  const it = new KnownTexts().of(text);
+  if (time !== undefined) it.answered(time);
+  return it;
+}
 
 /** A connection that is open and shared. */
-async function connection() {
+async function connection(options) {
   const { config } = await sharedServer();
-  const made = new Connection(config, Infinity);
+  const made = new Connection(config, { max_lifetime: Infinity, size: 10, ...options }, new Turns());
   endAfterTest(made.client);
   await made.client.connect();
-  made.end({ ...use(), since: made.since }, performance.now());
-  made.state = 'shared';
+  made.opened();
+  await made.client.sync();
   return made;
 }
 
@@ -34,67 +43,111 @@ describe('A connection of a pool', () => {
     assert.equal(it.isUnused, true);
   });
 
-  it('is likely to let a request wait the longer, the longer its oldest one runs, and the more there are', async () => {
+  it('knows its round trip when it is open: a slow query does not count', async () => {
     const it = await connection();
-    const after = (time, isLimited = false, mayFollow = true) => it.waitAt(it.since + time, isLimited, mayFollow);
-    assert.equal(after(0), -1);
-    const uses = [use(), use()];
-    it.begin(uses[0], it.since);
-    const one = after(100);
-    it.begin(uses[1], it.since);
-    assert.ok(one >= 100 && after(100) > one && after(200) > after(100));
-    assert.ok(after(100, true) > after(100), 'one with a limit rather goes where all have one');
-    for (const each of uses) it.end(each, it.since);
-    it.begin(use(true), it.since);
-    assert.ok(after(100, true) < 200);
-    assert.equal(after(100, false, false), Infinity);
+    const { roundTrip } = it;
+    assert.ok(roundTrip < Infinity);
+    const slow = use();
+    it.begin(slow, performance.now() - 1000);
+    it.end(slow, performance.now());
+    assert.equal(it.roundTrip, roundTrip);
   });
 
-  it('knows when the answer of its oldest request is late: after 10 ms and two round trips', async () => {
-    const it = await connection();
-    assert.ok(it.roundTrip < 1000);
-    assert.equal(it.lateAt, Infinity);
-    const knownTexts = new KnownTexts();
-    const [first, middle, last] = ['a', 'b', 'c'].map(text => use(false, knownTexts.of(text)));
-    for (const [i, each] of [first, middle, last].entries()) it.begin(each, 1000 + i);
-    it.roundTrip = 100;
-    assert.equal(it.lateAt, 1000 + 10 + 200);
-    first.isLate = first.isSuspected = true;
-    assert.deepEqual([it.waitAt(1000, false, true), it.lateAt, it.isTaken], [Infinity, Infinity, true]);
-    it.end({ ...middle, isAnswered: false }, 1001); // it was given up
-    assert.equal(it.roundTrip, 100);
-    assert.equal(it.first, first);
-    it.end(first, 1050);
-    assert.deepEqual([it.first, it.isLate, it.roundTrip, it.lateAt], [last, false, 50, 1050 + 10 + 100]);
+  it('asks for no round trip if it is the only one, or if a request would wait for the answer', async () => {
+    for (const [options, most] of [[{ size: 1 }, Infinity], [{}, 1]]) {
+      const it = await connection(options);
+      it.pipeline.maxPipeline = most;
+      it.opened();
+      assert.equal(it.pipeline.head, null);
+    }
   });
 
-  it('forgets what is over, also behind a request that lasts', async () => {
+  it('sums up what its requests are expected to need, and counts those that may wait for a lock', async () => {
     const it = await connection();
-    const [lasting, behind, another] = [use(), use(), use()];
-    for (const each of [lasting, behind, another]) it.begin(each, it.since);
-    it.end(behind, it.since);
-    assert.deepEqual([lasting.next === another, another.previous === lasting, behind.next], [true, true, null]);
-    it.end(another, it.since);
-    assert.deepEqual([it.first === lasting, it.last === lasting, lasting.next], [true, true, null]);
-    it.end(lasting, it.since);
-    assert.deepEqual([it.first, it.last], [null, null]);
+    const [one, two, three] = [use(known('SELECT 1', 2)), use(known('UPDATE t', 3)), use(known('SELECT 1', 4))];
+    for (const each of [one, two, three]) it.begin(each, it.since);
+    assert.deepEqual([it.expected, it.writes, it.unproven], [9, 1, 0]);
+    it.end(two, it.since);
+    assert.deepEqual([it.expected, it.writes], [6, 0]);
+    it.end(one, it.since);
+    it.end(three, it.since);
+    assert.deepEqual([it.expected, it.users], [0, 0]);
+  });
+
+  it('takes nothing behind a text that was never executed, nor when nothing was answered for 10 ms and two round trips', async () => {
+    const it = await connection();
+    it.roundTrip = 5;
+    const now = performance.now();
+    assert.equal(it.mayTake(now), true);
+    const first = use(known('SELECT 1'));
+    it.begin(first, now);
+    assert.equal(it.mayTake(now), false);
+    it.end(first, now);
+    const [second, third] = [use(known('SELECT 1', 1)), use(known('SELECT 1', 1))];
+    it.begin(second, now);
+    it.begin(third, now + 15);
+    assert.equal(it.mayTake(now + 19), true);
+    await sleep(25);
+    assert.equal(it.mayTake(performance.now()), false);
+    it.end(second, performance.now());
+    assert.equal(it.mayTake(performance.now()), true);
+  });
+
+  it('tells a text the time that the server has needed, without the round trip and what was in front of it', async () => {
+    const it = await connection();
+    it.roundTrip = 10;
+    const times = [];
+    const told = { isProven: true, isRead: true, expected: 0, answered: time => times.push(Math.round(time)) };
+    it.turns = { since: (from, idle, now) => now - from };
+    const [one, two, three, four] = [use(told), use(told), use(told), use(told)];
+    it.begin(one, 1000);
+    it.begin(two, 1001);
+    it.begin(three, 1002);
+    it.end(one, 1030);
+    it.pipeline.reads++;
+    it.end(two, 1035);
+    it.end(three, 1036); // of the same read
+    it.pipeline.reads++;
+    it.begin(four, 1050);
+    it.end(four, 1055); // sooner than ever
+    assert.deepEqual([times, it.roundTrip], [[20, 5, 0, 0], 5]);
+  });
+
+  it('tells what holds it without literals, and nothing of those before', async () => {
+    const it = await connection();
+    await it.client.query("SELECT 'before'");
+    it.state = 'owned';
+    it.begin(use(), 1000);
+    assert.deepEqual(it.holderAt(1500), { owned: true, time: 500, text: undefined });
+    await it.client.query("SELECT 'secret', $1::int", [5]);
+    assert.equal(it.holderAt(1500).text, "SELECT '…', $1::int");
+    await it.client.query(`SELECT ${'1 + '.repeat(50)}'secret`).catch(() => {});
+    assert.equal(it.holderAt(1500).text, `SELECT ${'1 + '.repeat(23)}1…`);
   });
 
   it('gets nothing new on which a request was given up, until it says something', async () => {
     const it = await connection();
     await assert.rejects(it.client.query('SELECT pg_sleep(9)', [], { statement_timeout: 20 }), { code: '57014' });
-    assert.equal(it.waitAt(0, true, true), Infinity);
+    assert.equal(it.mayTake(performance.now()), false);
     await it.client.sync();
-    assert.equal(it.waitAt(0, true, true), -1);
+    assert.equal(it.mayTake(performance.now()), true);
   });
 
-  it('is restored: no block is open, and settings are reset, behind which others go on at once', async () => {
+  it('is restored: no block is open, and settings are reset', async () => {
     const it = await connection();
     await it.client.query('SET search_path TO elsewhere');
     await it.client.query('BEGIN');
     await it.restore(true, true);
-    assert.deepEqual([it.client.transactionStatus, it.resetting, it.isUnused], ['I', true, true]);
+    assert.deepEqual([it.client.transactionStatus, it.isUnused], ['I', true]);
     assert.equal((await it.client.query('SHOW search_path')).rows[0].search_path, '"$user", public');
-    assert.equal(it.resetting, false);
+  });
+
+  it('is closed if its settings cannot be reset', async () => {
+    const it = await connection();
+    await it.client.query('SET statement_timeout = 1');
+    const query = it.client.query.bind(it.client);
+    it.client.query = (text, ...rest) => query(text === 'DISCARD ALL' ? 'SELECT pg_sleep(1)' : text, ...rest); // which takes too long
+    await it.restore(true, true);
+    assert.equal(it.client.state, 'closed');
   });
 });

@@ -37,29 +37,25 @@ describe('The connections of a pool', () => {
     /** On how many connections so many run at a time. */
     const spread = async (pool, text, count) => new Set(await Promise.all(Array.from({ length: count }, () => idOf(pool.query(text))))).size;
 
-    it('that are known to be quick are four', async () => {
+    it('are shared by reads that together need less than a millisecond', async () => {
       const pool = await opened();
       await occupy(pool, 9).then(release => release());
-      await pool.query(ID);
+      await until(() => pool.stats.idle === 9);
+      pool.lease.common.knownTexts.of(ID).answered(0.01);
+      assert.equal(await spread(pool, ID, 50), 1);
       assert.equal(pool.stats.connected, 9);
-      assert.equal(await spread(pool, ID, 50), 4);
     });
 
-    it('whose text has been slow lately are all that are open', async () => {
+    it('are as many as there can be for those that need longer', async () => {
       const pool = await opened();
-      await occupy(pool, 9).then(release => release());
-      const { call, hold, release } = await held();
+      const { call, release } = await held();
       const text = `${ID}, ${call}`;
-      let found = 0;
-      for (let time = 100; found !== 9; time *= 2) { // what is slow depends on the machine's round trip
-        const slow = pool.query(text);
-        await sleep(time);
-        await release();
-        await slow;
-        for (let i = 0; i < 128; i++) await pool.query(text);
-        found = await spread(pool, text, 50);
-        await hold();
-      }
+      pool.lease.common.knownTexts.of(text).answered(1000);
+      const asked = Array.from({ length: 12 }, () => pool.query(text));
+      await until(() => pool.stats.pending === 10);
+      assert.equal(pool.stats.waiting, 2);
+      await release();
+      assert.equal(new Set(await Promise.all(asked.map(idOf))).size, 10);
     });
 
     it('with a new text are all: one each, and the others wait for what the first answers show', async () => {
@@ -67,9 +63,58 @@ describe('The connections of a pool', () => {
       const { call, release } = await held();
       const asked = Array.from({ length: 12 }, () => pool.query(`SELECT ${call}`));
       await until(() => pool.stats.pending === 10);
-      assert.deepEqual([pool.stats.why, pool.stats.owned], [{ owner: 0, unproven: 2, quick: 0 }, 0]);
+      assert.deepEqual([pool.stats.waiting, pool.stats.owned], [2, 0]);
       await release();
       await Promise.all(asked);
+    });
+
+    it('that wait for a row keep nothing from an answer that the owner of its lock needs, at once and later', async () => {
+      const server = await sharedServer();
+      await server.sql('CREATE TABLE rows_to_lock AS SELECT 1 AS id, 0 AS n');
+      const CHANGE = 'UPDATE rows_to_lock SET n = n + 1 WHERE id = $1';
+      for (const [waiters, pause] of [[2, 1], [4, 30], [8, 1], [8, 30]]) {
+        const pool = await opened();
+        for (let i = 0; i < 5; i++) await Promise.all([pool.query(CHANGE, [2]), pool.query('SELECT 1')]);
+        let locked;
+        await pool.transaction(async tx => {
+          await tx.query(CHANGE, [1]);
+          locked = Array.from({ length: waiters }, () => pool.query(CHANGE, [1]));
+          await sleep(pause);
+          for (const text of ['SELECT 1', 'SELECT 2', 'SELECT 1']) await pool.query(text);
+        });
+        await Promise.all(locked);
+        await pool.end();
+      }
+      await server.sql('DROP TABLE rows_to_lock');
+    });
+
+    it('that wait for rows have no read behind them', async () => {
+      const server = await sharedServer();
+      await server.sql('CREATE TABLE more_rows AS SELECT 1 AS id, 0 AS n');
+      const pool = await opened();
+      const CHANGE = 'UPDATE more_rows SET n = n + 1 WHERE id = $1';
+      for (let i = 0; i < 5; i++) await Promise.all([pool.query(CHANGE, [2]), pool.query('SELECT 1')]);
+      let locked;
+      await pool.transaction(async tx => {
+        await tx.query(CHANGE, [1]);
+        locked = Array.from({ length: 8 }, () => pool.query(CHANGE, [1]));
+        await Promise.all(Array.from({ length: 200 }, () => pool.query('SELECT 1')));
+      });
+      await Promise.all(locked);
+      await pool.end();
+      await server.sql('DROP TABLE more_rows');
+    });
+
+    it('are not held up by what the program itself was busy with', async () => {
+      const pool = await opened();
+      const known = pool.lease.common.knownTexts.of(ID);
+      for (let i = 0; i < 20; i++) {
+        const asked = pool.query(ID);
+        await new Promise(setImmediate);
+        for (const end = performance.now() + 15; performance.now() < end;); // its answer may come meanwhile
+        await asked;
+      }
+      assert.ok(known.expected < 5, `${known.expected}`);
     });
 
     it('that were late are not shared: quick ones are answered beside them', async () => {
@@ -102,7 +147,7 @@ describe('The connections of a pool', () => {
       await until(() => pool.stats.pending === 2);
       await sleep(200); // until both are late
       const quick = pool.query('SELECT 1');
-      assert.deepEqual(pool.stats.why, { owner: 0, unproven: 0, quick: 1 });
+      assert.equal(pool.stats.waiting, 1);
       await second.release();
       await quick;
       assert.equal(pool.stats.pending, 1);
@@ -123,17 +168,20 @@ describe('The connections of a pool', () => {
       assert.equal(await run(work, { size: 1, acquire_timeout: 0 }), 'answered\n');
     });
 
-    it('keep a program alive with exit_on_idle: false, until idle_timeout, and so does listen', async () => {
+    it('keep a program alive until idle_timeout if the policy says so, and so does listen', async () => {
       const after = "const start = performance.now(); process.on('exit', () => console.log(performance.now() - start > 400));";
-      assert.equal(await run(`${after} pool.query('SELECT 1')`, { exit_on_idle: false, idle_timeout: 500 }), 'true\n');
+      assert.equal(await run(`${after} pool.lease.policy.exitsOnIdle = false; pool.query('SELECT 1')`, { idle_timeout: 500 }), 'true\n');
       assert.equal(await run(`${after} const listener = pool.listen('news'); setTimeout(() => listener.return(), 500).unref()`), 'true\n');
     });
 
     it('are looked after by one timer, which has an end: mocked ones run until there is none', async () => {
-      for (const min of [0, 2]) {
-        const pool = await opened({ min });
+      for (const least of [0, 2]) {
+        const pool = await opened({}, {}, { least });
+        const clients = [];
+        pool.on('connect', client => clients.push(client));
         const timers = heldTimers();
         await Promise.all([1, 2, 3].map(i => pool.query(`SELECT ${i}`)));
+        await Promise.all(clients.map(client => client.sync()));
         // A connection that is being opened has a timer of its own.
         while (pool.stats.idle < pool.stats.connected || timers.length > 1) await new Promise(setImmediate);
         let count = 0;
@@ -196,7 +244,7 @@ describe('The connections of a pool', () => {
     });
 
     it('may be all, where none is reserved for plain queries', async () => {
-      const pool = await opened({ size: 2, reserved: 0 });
+      const pool = await opened({ size: 2 }, {}, { reserved: 0 });
       const release = await occupy(pool, 2);
       assert.equal(pool.stats.owned, 2);
       const asked = pool.query('SELECT 1 AS n');
@@ -230,10 +278,13 @@ describe('The connections of a pool', () => {
       const pool = await opened({ size: 2, acquire_timeout: 500 });
       await Promise.all([1, 2].map(() => pool.query('SELECT pg_sleep(0.05)'))); // both are open
       const release = await occupy(pool, 1);
-      await assert.rejects(pool.transaction(() => {}), {
-        name: 'TimeoutError', code: '53300', sent: false,
-        message: 'no connection for 500 ms (acquire_timeout): size 2, open 2; owned by transactions, cursors, COPY, ' +
-          "{ alone: true } or connection(): 1; taken by queries that are slow or not known to be quick: 0. If a transaction's function waits for this, use its tx: tx.query(), tx.transaction()"
+      await assert.rejects(pool.transaction(() => {}), error => {
+        const message = error.message.replace(/in use for \d+/, 'in use for 500').replace(/owned for \d+/, 'owned for 500');
+        assert.deepEqual([error.name, error.code, error.sent], ['TimeoutError', '53300', false]);
+        assert.equal(message, 'no connection for 500 ms (acquire_timeout): size 2, open 2, owned by transactions, cursors, COPY, ' +
+          '{ alone: true } or connection() 1; the oldest: owned for 500 ms, nothing was sent. ' +
+          "If a transaction's function waits for this, use its tx: tx.query(), tx.transaction()");
+        return true;
       });
       const controller = new AbortController();
       const asked = pool.connection(() => {}, { signal: controller.signal });
@@ -266,8 +317,9 @@ describe('The connections of a pool', () => {
       const before = timers();
       const release = await occupy(pool, 1);
       const asked = pool.query('SELECT 1');
+      const limited = pool.query('SELECT 1', [], { statement_timeout: 60000 });
       assert.equal(timers(), before + 1);
-      await Promise.all([release(), asked]);
+      await Promise.all([release(), asked, limited]);
       assert.equal(timers(), before);
     });
 
@@ -440,8 +492,8 @@ describe('The connections of a pool', () => {
       await server.sql('DROP TABLE renewed');
     });
 
-    it('by idle_timeout, but for `min`', async () => {
-      const pool = await opened({ size: 3, min: 2, idle_timeout: 10 });
+    it('by idle_timeout, but for as many as the policy leaves', async () => {
+      const pool = await opened({ size: 3, idle_timeout: 10 }, {}, { least: 2 });
       await Promise.all([1, 2, 3].map(() => pool.connection(client => client.query('SELECT pg_sleep(0.01)'))));
       await until(() => pool.stats.connected === 2);
       await sleep(50); // the third one may have been opened only now
@@ -575,7 +627,7 @@ describe('The connections of a pool', () => {
       await conversation.read();
       conversation.say(commandComplete('INSERT 0 1'), ANSWER.ready, message('E', 'SFATAL\0VFATAL\0C57P01\0Mthe end\0\0'));
     }).listen();
-    const pool = await opened({}, { ...fake.config, fetch_types: false });
+    const pool = await opened({ size: 1 }, { ...fake.config, fetch_types: false });
     const [{ cmd }] = await pool.simpleQuery('INSERT INTO t VALUES (1)');
     assert.equal(cmd, 'INSERT');
     await pool.end();
@@ -679,7 +731,7 @@ describe('The connections of a pool', () => {
 
     it('are tried on when who has asked for them waits no longer', async () => {
       const proxy = await startProxy({ target: await sharedServer() });
-      const pool = await opened({ acquire_timeout: 50, silence_timeout: 40 }, { host: proxy.host, port: proxy.port });
+      const pool = await opened({ acquire_timeout: 50 }, { host: proxy.host, port: proxy.port }, { silence: 40 });
       let attempts = 0;
       pool.on('connect', () => { attempts++; });
       proxy.stall();

@@ -8,48 +8,57 @@ const times = (count, work) => { for (let i = 0; i < count; i++) work(i); };
 describe('KnownTexts', () => {
   it('remembers 256 texts', () => {
     const texts = new KnownTexts();
-    times(257, i => texts.of(`${i}`).answered(false, Infinity));
-    assert.deepEqual(['256', '1', '0'].map(text => texts.of(text).isQuick), [true, true, false]);
+    times(257, i => texts.of(`${i}`).answered(1));
+    assert.deepEqual(['256', '1', '0'].map(text => texts.of(text).isProven), [true, true, false]);
   });
 
   it('remembers no text of more than 65,536 characters, which may be data', () => {
     const texts = new KnownTexts();
     for (const length of [65536, 65537]) {
       const text = 'x'.repeat(length);
-      texts.of(text).answered(false, Infinity);
-      assert.equal(texts.of(text).isQuick, length === 65536);
+      texts.of(text).answered(1);
+      assert.equal(texts.of(text).isProven, length === 65536);
     }
   });
 
-  it('takes a text as quick whose first answer was, and after a slow one only when 128 in a row were', () => {
-    const texts = new KnownTexts();
-    assert.equal(texts.of('a').isQuick, false);
-    texts.of('a').answered(false, Infinity);
-    assert.equal(texts.of('a').isQuick, true);
-    texts.of('a').answered(true, Infinity);
-    times(127, () => texts.of('a').answered(false, Infinity));
-    assert.equal(texts.of('a').isQuick, false);
-    texts.of('a').answered(false, Infinity);
-    assert.equal(texts.of('a').isQuick, true);
+  it('expects the average time of a text, and twice how much the times differ from it', () => {
+    const known = new KnownTexts().of('SELECT 1');
+    assert.equal(known.isProven, false);
+    known.answered(20);
+    assert.deepEqual([known.isProven, known.expected], [true, 20]);
+    times(63, () => known.answered(20));
+    assert.equal(known.expected, 20);
+    known.answered(84);
+    assert.equal(known.expected, 21 + 2);
   });
 
-  it('forgives one slow answer after 256 quick ones, and no second one but at the same moment', () => {
+  it('expects less than a millisecond of a text whose first execution was slow after 64 quick ones, and of one that was slow once', () => {
     const texts = new KnownTexts();
-    times(256, () => texts.of('a').answered(false, Infinity));
-    texts.of('a').answered(true, 1000);
-    times(3, i => texts.of('a').answered(true, 1001 + i));
-    assert.equal(texts.of('a').isQuick, true);
-    texts.of('a').answered(true, 1030);
-    assert.equal(texts.of('a').isQuick, false);
+    for (const first of [30, 0.05]) {
+      const known = texts.of(`SELECT ${first}`);
+      known.answered(first);
+      times(500, () => known.answered(0.05));
+      known.answered(20);
+      assert.ok(known.expected < 1, `${known.expected}`);
+    }
   });
 
-  it('takes new texts as quick after a thousand of them, until one is slow', () => {
+  it('expects more than ten milliseconds of a text that takes 250 once in twenty executions, and none', () => {
+    const known = new KnownTexts().of('SELECT 1');
+    let least = Infinity;
+    times(2000, i => {
+      known.answered(i % 20 === 0 ? 250 : 0);
+      least = Math.min(least, known.expected);
+    });
+    assert.ok(least > 10, `${least}`);
+  });
+
+  it('takes as reads what waits for no lock of a row, as far as the text shows', () => {
     const texts = new KnownTexts();
-    times(999, i => texts.of(`SELECT ${i}`).answered(false, Infinity));
-    assert.equal(texts.of('SELECT -1').isQuick, false);
-    texts.of('SELECT 999').answered(false, Infinity);
-    assert.equal(texts.of('SELECT -1').isQuick, true);
-    texts.of('SELECT -1').answered(true, Infinity);
-    assert.equal(texts.of('SELECT -2').isQuick, false);
+    const READS = ['SELECT 1', ' /* x */ -- y\n(select 1)', 'VALUES (1)', 'TABLE t', 'SHOW x', 'WITH x AS (SELECT 1) TABLE x', "SELECT 'x' FOR"];
+    const OTHERS = ['UPDATE t SET a = 1', 'SELECT 1 FROM t FOR UPDATE', 'SELECT 1 for  no key\nupdate', 'TABLE t FOR KEY SHARE', 'WITH x AS (DELETE FROM t) TABLE x',
+      'SELECT pg_advisory_lock(1)', 'DO $$ $$', 'CALL p()', '', 'describe SELECT 1', `SELECT '${'x'.repeat(65536)}'`];
+    assert.deepEqual(READS.filter(text => !texts.of(text).isRead), []);
+    assert.deepEqual(OTHERS.filter(text => texts.of(text).isRead), []);
   });
 });

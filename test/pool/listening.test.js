@@ -44,7 +44,7 @@ describe('The listening of a pool', () => {
 
   it('are listened to again when a signal ends the wait for a connection that has gone silent', async () => {
     const proxy = await startProxy({ target: await sharedServer() });
-    const pool = await opened({ silence_timeout: 100 }, { host: proxy.host, port: proxy.port });
+    const pool = await opened({}, { host: proxy.host, port: proxy.port }, { silence: 100 });
     const news = pool.listen('news');
     await news.ready;
     proxy.connections[0].stall();

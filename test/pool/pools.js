@@ -10,10 +10,13 @@ const { sharedServer } = require('../support');
  * A pool of the shared server. It is ended after the test.
  * @param {object} [options] of the pool
  * @param {object} [config] beside the server's, or in place of it
+ * @param {object} [policy] what no option changes
  * @returns {Promise<Pool>}
  */
-async function opened(options, config) {
-  return endAfterTest(new Pool({ ...(await sharedServer()).config, ...config }, options));
+async function opened(options, config, policy) {
+  const pool = endAfterTest(new Pool({ ...(await sharedServer()).config, ...config }, options));
+  Object.assign(pool.lease.policy, policy);
+  return pool;
 }
 
 /** Lets a time pass that the pool measures, but its timers do not. */

@@ -23,7 +23,7 @@ const ofPool = name => `pass it as the second argument, new Pool(config, { ${nam
 const HINTS = {
   connectionstring: STRING, uri: STRING, url: STRING,
   idletimeoutmillis: ofPool('idle_timeout'), max: ofPool('size'), maxlifetimeseconds: ofPool('max_lifetime'),
-  ...Object.fromEntries(['acquire_timeout', 'idle_timeout', 'max_lifetime', 'min', 'reserved', 'silence_timeout', 'size'].map(name => [name, ofPool(name)])),
+  ...Object.fromEntries(['acquire_timeout', 'idle_timeout', 'max_lifetime', 'size'].map(name => [name, ofPool(name)])),
   db: 'use database', hostname: 'use host', pass: 'use password', passwd: 'use password', username: 'use user',
   stream: 'use socket', tls: 'use ssl', types: 'use decode',
   connectiontimeoutmillis: 'use connect_timeout, in seconds',

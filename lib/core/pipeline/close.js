@@ -39,6 +39,14 @@ function closeStatements(pipeline) {
   pipeline.send(request);
 }
 
+/** Sends a Sync that is not the caller's. @returns {Promise} resolves when it is answered */
+function ping(pipeline) {
+  const request = new CloseStatements([]);
+  const promise = request.open(pipeline.scopes.root);
+  pipeline.send(request);
+  return promise;
+}
+
 /** Ends a transaction block that should not be there. */
 class RollbackRequest extends Request {
   encode(writer, statements) {
@@ -62,4 +70,4 @@ function rollBack(pipeline) {
   else pipeline.send(request);
 }
 
-module.exports = { CloseRequest, closeStatements, rollBack };
+module.exports = { CloseRequest, closeStatements, ping, rollBack };

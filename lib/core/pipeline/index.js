@@ -6,7 +6,7 @@ const { Pipeline } = require('./pipeline');
 const { again, callerOf, isFollowed, isStale, miscounted, promised, reasonOf, rejectAgain, showCaller, unhindered } = require('./errors');
 const { Request, outcome } = require('./request');
 const { leftInside, runInside, waitsForItself } = require('./inside');
-const { CloseRequest } = require('./close');
+const { CloseRequest, ping } = require('./close');
 const { Scope } = require('./scope');
 const { channel, trace } = require('./tracing');
 const { send } = require('./lease');
@@ -15,6 +15,6 @@ const limits = require('./limits');
 const sql = require('./sql');
 
 module.exports = {
-  Pipeline, Request, CloseRequest, Scope, again, callerOf, isFollowed, isStale, miscounted, outcome, promised, reasonOf,
+  Pipeline, Request, CloseRequest, Scope, again, callerOf, isFollowed, isStale, miscounted, outcome, ping, promised, reasonOf,
   leftInside, rejectAgain, runInside, send, showCaller, unhindered, waitsForItself, channel, trace, ...sql, ...cancel, ...limits
 };

@@ -158,6 +158,9 @@ class Pipeline {
   /** Whether a barrier or a CancelRequest stops sending. */
   get held() { return this.#held > 0; }
 
+  /** @returns {Request|null} the one that is being answered, else the last one that was sent */
+  get last() { return this.head ?? this.#tail; }
+
   /** Whether a request or a transaction is not over. */
   get waited() { return this.head !== null || this.scopes.root.first !== null; }
 

@@ -33,7 +33,7 @@ describe('A key of a config object', () => {
       ['connectionTimeoutMillis', 'use connect_timeout, in seconds'], ['userName', 'use user'], ['passwd', 'use password'],
       ['types', 'use decode'], ['tls', 'use ssl'], ['stream', 'use socket'], ['query_timeout', 'use statement_timeout, for the server'],
       ['idleTimeoutMillis', ofPool('idle_timeout')], ['max', ofPool('size')], ['maxLifetimeSeconds', ofPool('max_lifetime')],
-      ...['acquire_timeout', 'idle_timeout', 'max_lifetime', 'min', 'reserved', 'silence_timeout', 'size'].map(name => [name, ofPool(name)]),
+      ...['acquire_timeout', 'idle_timeout', 'max_lifetime', 'size'].map(name => [name, ofPool(name)]),
       ['schema', 'use search_path'], ['onnotice', "use client.on('notice', …)"],
       ['prepare', 'use statement_cache, 0 for none'],
       ['websocket', 'use socket, with what quickgres/sockets gives']
