@@ -162,10 +162,9 @@ class Connections {
     const { connected, owned, holders } = this.stats;
     const cause = connected > 0 ? undefined : this.#outage?.error ??
       new ConnectionError('the server has not answered the attempt to connect', { code: '08001' });
-    const oldest = holders.map(({ owned, time, text }) =>
-      `${owned ? 'owned' : 'in use'} for ${Math.round(time)} ms, ${text === undefined ? 'nothing was sent' : `last query: ${text}`}`);
-    const why = cause?.message ?? `size ${size}, open ${connected}, owned by transactions, cursors, COPY, { alone: true } or connection() ${owned}; ` +
-      `the oldest: ${oldest.join('; ')}. If a transaction's function waits for this, use its tx: tx.query(), tx.transaction()`;
+    const oldest = holders.map(({ owned, time, text = 'nothing was sent' }) => `${owned ? 'owned' : 'shared'} for ${Math.round(time)} ms: ${text}`);
+    const why = cause?.message ?? `size ${size}, open ${connected}, owned by transactions, cursors, COPY, { alone: true } or connection() ${owned}. ` +
+      `Longest in use: ${oldest.join('; ')}. If a transaction's function waits for this, use its tx`;
     return new TimeoutError(`no connection for ${acquire_timeout} ms (acquire_timeout): ${why}`, { code: cause ? '08001' : '53300', cause, sent: false });
   }
 

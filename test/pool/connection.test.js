@@ -133,6 +133,18 @@ describe('A connection of a pool', () => {
     assert.equal(it.mayTake(performance.now()), true);
   });
 
+  it('is not silent while it is being opened: each attempt has a limit of its own', async () => {
+    const { config } = await sharedServer();
+    const it = new Connection(config, { max_lifetime: Infinity, size: 10 }, new Turns());
+    endAfterTest(it.client);
+    const opening = it.client.connect();
+    assert.equal(it.silentSince, Infinity);
+    await opening;
+    assert.equal(it.silentSince, it.since);
+    it.opened();
+    assert.equal(it.silentSince, Infinity);
+  });
+
   it('is restored: no block is open, and settings are reset', async () => {
     const it = await connection();
     await it.client.query('SET search_path TO elsewhere');

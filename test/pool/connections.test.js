@@ -279,11 +279,10 @@ describe('The connections of a pool', () => {
       await Promise.all([1, 2].map(() => pool.query('SELECT pg_sleep(0.05)'))); // both are open
       const release = await occupy(pool, 1);
       await assert.rejects(pool.transaction(() => {}), error => {
-        const message = error.message.replace(/in use for \d+/, 'in use for 500').replace(/owned for \d+/, 'owned for 500');
+        const message = error.message.replace(/ for \d{3} ms:/, ' for 500 ms:');
         assert.deepEqual([error.name, error.code, error.sent], ['TimeoutError', '53300', false]);
         assert.equal(message, 'no connection for 500 ms (acquire_timeout): size 2, open 2, owned by transactions, cursors, COPY, ' +
-          '{ alone: true } or connection() 1; the oldest: owned for 500 ms, nothing was sent. ' +
-          "If a transaction's function waits for this, use its tx: tx.query(), tx.transaction()");
+          "{ alone: true } or connection() 1. Longest in use: owned for 500 ms: nothing was sent. If a transaction's function waits for this, use its tx");
         return true;
       });
       const controller = new AbortController();
@@ -389,6 +388,18 @@ describe('The connections of a pool', () => {
       await locks[0].release();
       await Promise.all([...slow, first, second]);
       assert.deepEqual(answers, [1, 'second']);
+    });
+
+    it('that a plain query holds are told by the error of a full pool, with its text but no literals', async () => {
+      const pool = await opened({ size: 1, acquire_timeout: 50 });
+      const { call, release } = await held();
+      const slow = pool.query(`SELECT 'secret', ${call}`);
+      await until(() => pool.stats.pending === 1);
+      await assert.rejects(pool.transaction(() => {}), error => error.code === '53300' && error.message.includes(`shared for `) &&
+        error.message.includes(` ms: SELECT '…', ${call}. If`));
+      assert.deepEqual(pool.stats.holders.map(({ owned, text }) => [owned, text]), [[false, `SELECT '…', ${call}`]]);
+      await release();
+      await slow;
     });
 
     it('of a pool of one are waited for by plain queries, too', async () => {

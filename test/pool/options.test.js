@@ -31,8 +31,8 @@ describe('Options of a pool', () => {
         `as, int8, numeric, bytea, separator, end, stall_timeout, buffer, ${STATEMENT}, ${LIMITS}, alone, retry`],
       [async () => pool.cursor('SELECT 1', [], it), `${STATEMENT}, batchSize, decode, signal`],
       [async () => pool.copyTo('COPY t TO STDOUT', it), 'signal, highWaterMark, stall_timeout, buffer, alone'],
-      [async () => pool.copyFrom('COPY t FROM STDIN', it), 'signal, highWaterMark, columns'],
-      [async () => pool.listen('news', it), 'session, signal']
+      [async () => pool.copyFrom('COPY t FROM STDIN', it), 'signal, highWaterMark, columns, stall_timeout'],
+      [async () => pool.listen('news', it), 'session, keepalive, signal']
     ]) {
       await assert.rejects(ask, { name: 'TypeError', message: `there is no option readonly here; the options are ${list}` });
     }

@@ -8,7 +8,7 @@ const { FakeServer } = require('../support/connecting');
 const { afterTest, endAfterTest } = require('../support/hooks');
 const { Pool } = require('../../lib/pool');
 const { sharedServer } = require('../support');
-const { opened, pass, until } = require('./pools');
+const { opened, until } = require('./pools');
 
 /** A pool whose open connections can be silenced; new ones work. */
 async function silenced(options, silence = 200) {
@@ -61,19 +61,6 @@ describe('A pool of several hosts without connect_timeout', () => {
     afterTest(() => Promise.all([hole.stop(), silent.stop()]));
     const pool = endAfterTest(new Pool(await hosts(hole, silent, last)));
     assert.equal((await pool.query('SELECT 1 AS one', [], { decode: true })).rows[0].one, 1);
-  });
-});
-
-describe('A pool', () => {
-  it('limits each attempt to connect, and not the sum over its hosts', async () => {
-    const [last] = await proxied(1);
-    const silent = await new FakeServer(async () => {}).listen();
-    afterTest(() => silent.stop());
-    const pool = endAfterTest(new Pool({ ...await hosts(silent, last), connect_timeout: 1.5 }, { acquire_timeout: 50 }));
-    pool.on('error', assert.fail);
-    await assert.rejects(pool.query('SELECT 1'), { code: '08001' });
-    pass(60000);
-    await until(() => pool.stats.connected === 1);
   });
 });
 

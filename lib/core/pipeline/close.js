@@ -39,11 +39,12 @@ function closeStatements(pipeline) {
   pipeline.send(request);
 }
 
-/** Sends a Sync that is not the caller's. @returns {Promise} resolves when it is answered */
+/** Sends a Sync that is not the caller's, at once. @returns {Promise} resolves when it is answered */
 function ping(pipeline) {
   const request = new CloseStatements([]);
   const promise = request.open(pipeline.scopes.root);
   pipeline.send(request);
+  pipeline.socket.flush(pipeline.writer);
   return promise;
 }
 
