@@ -98,7 +98,7 @@ function readArray(bytes, start, end, decode) {
  * @param {[Decoder, Decoder]} element decoders of text and binary values
  * @returns {[Decoder, Decoder]} of arrays: nested JavaScript arrays, null for NULL, without lower bounds
  */
-export const arrayOf = ([asText, decode]) => [arrayText(asText), (...place) => readArray(...place, decode)];
+export const arrayOf = ([asText, decode]) => [arrayText(asText), (bytes, start, end) => readArray(bytes, start, end, decode)];
 
 /** Quotes a bound as the server does. */
 const quote = string => /^$|[ \t-\r"\\,()[\]]/.test(string) ? `"${string.replace(/["\\]/g, '$&$&')}"` : string;

@@ -112,7 +112,7 @@ class Typing {
     const element = this.#types.get(elementOid);
     const isText = element.kind === 'c' || (oid < OWN && decoders[oid] === undefined);
     if (isText && !isParam) return 'string';
-    if (this.#types.get(element.base)?.element) return isParam ? 'Value' : '(string | null)[]'; // of a domain of lists
+    if (isParam && this.#types.get(element.base)?.element) return 'Value'; // of a domain of lists
     return `${isParam ? 'readonly ' : ''}(${this.#typeOf(elementOid, isParam ? PARAMS : COLUMNS, isParam)} | null)[]`;
   }
 

@@ -36,7 +36,8 @@ function kindsOf({ int8, numeric, bytea }) {
 class Columns {
   constructor({ columns, columnNames }, options, elements) {
     const kinds = kindsOf(options);
-    for (const [array, element] of elements ?? []) kinds[array] = ARRAY + (kinds[element] < ARRAY ? kinds[element] : STRING);
+    const kindOf = typeOid => (kinds[typeOid] ??= elements.has(typeOid) ? ARRAY + kindOf(elements.get(typeOid)) : STRING);
+    for (const array of elements?.keys() ?? []) kindOf(array);
     const names = [...new Set(columnNames)];
     this.count = columns.length;
     /**

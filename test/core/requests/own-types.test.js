@@ -26,7 +26,8 @@ describe('Arrays of the types of a database', () => {
     const own = new Client(config);
     await own.connect();
     await own.simpleQuery(`CREATE TYPE mood AS ENUM ('sad', 'ok', 'so, so'); CREATE DOMAIN age AS int; CREATE DOMAIN older AS age;
-      CREATE TYPE pair AS (a int, b int); CREATE DOMAIN list AS int[]; CREATE DOMAIN lists AS list; CREATE DOMAIN moods AS mood[]`);
+      CREATE TYPE pair AS (a int, b int); CREATE DOMAIN list AS int[]; CREATE DOMAIN lists AS list; CREATE DOMAIN moods AS mood[];
+      CREATE DOMAIN deep AS lists[]`);
     await own.end();
   });
 
@@ -63,11 +64,12 @@ describe('Arrays of the types of a database', () => {
     assert.deepEqual(await pool.transaction(json), ROW);
   });
 
-  it('have the same elements in JSON as decoded: those of a domain over a list are text', async () => {
-    const text = String.raw`SELECT '{"{1,2}",NULL}'::list[] AS a, '{"{3}"}'::lists[] AS b, '{"{sad,ok}"}'::moods[] AS c, '{4}'::list AS d, '{sad}'::moods AS e`;
-    const row = { a: ['{1,2}', null], b: ['{3}'], c: ['{sad,ok}'], d: [4], e: ['sad'] };
+  it('have the same elements in both formats and in JSON: those of a domain over an array are arrays', async () => {
+    const text = String.raw`SELECT '{"{1,2}",NULL}'::list[] AS a, '{"{3}"}'::lists[] AS b, '{"{sad,\"so, so\"}"}'::moods[] AS c, '{4}'::list AS d,
+      '{sad}'::moods AS e, '{"{}"}'::list[] AS f, '{"{\"{1,NULL}\",\"{{2},{3}}\"}"}'::deep[] AS g`;
+    const row = { a: [[1, 2], null], b: [[3]], c: [['sad', 'so, so']], d: [4], e: ['sad'], f: [[]], g: [[[1, null], [[2], [3]]]] };
     const pool = pooled();
-    assert.deepEqual(await rowOf(pool.query(text)), row);
+    for (const format of [0, 1]) assert.deepEqual(await rowOf(pool.query(text, [], { format })), row);
     const target = new PassThrough();
     const [chunks] = await Promise.all([target.toArray(), pool.queryTo(target, text, [], { as: 'json' })]);
     assert.deepEqual(JSON.parse(Buffer.concat(chunks).toString()), [row]);
