@@ -140,7 +140,7 @@ export class RowDescription {
         if (never) this.a = this.b = this.c = this.d = 0;
       }
       Shape.prototype = Object.prototype;
-      const type = types[binary] = {
+      types[binary] = {
         rowParser: this,
         platform,
         names,
@@ -149,9 +149,11 @@ export class RowDescription {
         /** Functions of (bytes, start, end); undefined for plain text. */
         decoders: columns.map(column => this.#decoderOf(column, binary || column.binary, decode)),
         /** undefined if a column's name cannot be assigned. */
-        Shape: names.includes('__proto__') ? undefined : Shape
+        Shape: names.includes('__proto__') ? undefined : Shape,
+        row: undefined,
+        /** The class of structs, which costs more than all the rest, and may not be needed. */
+        get Row() { return (this.row ??= makeRowClass(this)); }
       };
-      type.Row = makeRowClass(type);
     }
     return types[binary];
   }
