@@ -8,7 +8,7 @@ const { ConnectionError, PostgresError, RowReader, TimeoutError, UsageError } = 
 const { copyDirection, unhindered } = require('../core/pipeline');
 const { CopyStream } = require('./copy');
 const { COUNTED, Result, fieldOf, resultOf, rowsOf } = require('./result');
-const { TypeOverrides } = require('./types');
+const { decodeOf } = require('./types');
 const { prepareValue } = require('./values');
 
 const FIELDS = ['severity', 'code', 'detail', 'hint', 'position', 'internalPosition', 'internalQuery', 'where',
@@ -94,7 +94,7 @@ async function ask(session, config, values, { binary, query_timeout, statement_c
   const isSimple = !name && !query.rows && query.queryMode !== 'extended' && !values?.length;
   // simpleQuery keeps its rows, so it is for what may be several statements.
   const isEmitted = emitter !== undefined && !(isSimple && text.trimEnd().slice(0, -1).includes(';'));
-  const { decode } = types instanceof TypeOverrides ? types : types ? new TypeOverrides(types) : usual;
+  const decode = decodeOf(types || usual);
   const statement_timeout = query.query_timeout || query_timeout || undefined;
   try {
     pool?.lease.keep(text, []);

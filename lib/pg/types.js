@@ -66,7 +66,19 @@ function decoderOf(parse, format) {
   return parse === String ? undefined : (bytes, start, end) => parse(bytes.toString('utf8', start, end));
 }
 
-/** @type {WeakMap<TypeOverrides, object>} the option `decode` of each; a copy of a TypeOverrides gets another one */
+/** The option `decode` of a query, which looks parsers up when rows are first read. */
+class Decode extends Map {
+  constructor(types, below) {
+    super();
+    this.types = types;
+    /** The option of the types behind these, whose parsers it knows. */
+    this.below = below;
+  }
+
+  get(oid) { return ['text', 'binary'].map(format => decoderOf(this.types.getTypeParser(oid, format), format)); }
+}
+
+/** @type {WeakMap<TypeOverrides, Decode>} of each; a copy of a TypeOverrides gets another one */
 const decoding = new WeakMap();
 
 /** Parsers by type OID and format, in front of those of other types: each client has its own. */
@@ -90,17 +102,11 @@ class TypeOverrides {
     return Object.hasOwn(own, oid) ? own[oid] : this._types.getTypeParser(oid, format);
   }
 
-  /**
-   * @type {Map} the option `decode` of a query, which looks parsers up when rows are first read; a new one after a parser was
-   *   set
-   */
+  /** @type {Decode} a new one after a parser was set */
   get decode() {
     const below = this._types.decode;
     let decode = decoding.get(this);
-    if (decode === undefined || decode.below !== below) {
-      const get = oid => ['text', 'binary'].map(format => decoderOf(this.getTypeParser(oid, format), format));
-      decoding.set(this, decode = Object.defineProperties(new Map(), { below: { value: below }, get: { value: get } })); // Map.prototype may be frozen
-    }
+    if (decode === undefined || decode.below !== below) decoding.set(this, decode = new Decode(this, below));
     return decode;
   }
 }
@@ -173,4 +179,7 @@ function adoptTypes() {
   }
 }
 
-module.exports = { TypeOverrides, adoptTypes, bytesOf, types };
+/** @returns {Decode} for the `types` of a client or a query */
+const decodeOf = types => types instanceof TypeOverrides ? types.decode : new Decode(types);
+
+module.exports = { TypeOverrides, adoptTypes, bytesOf, decodeOf, types };
