@@ -33,7 +33,7 @@ function title(text, { rows, pending, wire }) {
   return text.replace(/\{(\w+)\}/g, (_, name) => numbers[name]);
 }
 
-const thousands = value => Math.round(value).toString().replace(/\B(?=(\d{3})+$)/g, ',');
+const thousands = value => Math.round(value).toString().replace(/\B(?=(?:\d{3})+$)/g, ',');
 
 /** Three significant digits. */
 function short(value) {

@@ -72,7 +72,7 @@ function scale(f, { cores, replicas, network, share } = ASSUMED) {
   };
 }
 
-const number = value => Math.round(Number(value.toPrecision(2))).toString().replace(/\B(?=(\d{3})+$)/g, ',');
+const number = value => Math.round(Number(value.toPrecision(2))).toString().replace(/\B(?=(?:\d{3})+$)/g, ',');
 const cost = value => value.toPrecision(2);
 
 /** The arithmetic as text. */

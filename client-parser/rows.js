@@ -41,7 +41,7 @@ export function rows(source, { decode = true, structs, signal } = {}) {
    */
   async function open() {
     source = await source;
-    if (/ (String|URL|Request)/.test({}.toString.call(source))) {
+    if (/ (?:String|URL|Request)/.test({}.toString.call(source))) {
       source = new Request(source, { signal });
       source.headers.set('accept', 'application/x-postgresql');
       source = await fetch(source);

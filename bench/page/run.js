@@ -95,7 +95,7 @@ async function launchChromium() {
   return { name: `Chromium ${browser.version()}`, measure, close: () => browser.close() };
 }
 
-const number = value => !(value >= 0) ? '–' : Math.round(value).toString().replace(/\B(?=(\d{3})+$)/g, ',');
+const number = value => !(value >= 0) ? '–' : Math.round(value).toString().replace(/\B(?=(?:\d{3})+$)/g, ',');
 const tableOf = (heads, lines) => [['', ...heads], ['---', ...heads.map(() => '--:')], ...lines].map(line => `| ${line.join(' | ')} |`).join('\n');
 
 /** Our CPU as a part of another way's, and what it should be. */

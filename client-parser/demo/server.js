@@ -201,7 +201,7 @@ async function listen(server, port) {
     await once(server, 'listening');
   } catch (error) {
     if (error.code !== 'EADDRINUSE') throw error;
-    if (process.env.PORT) throw new Error(`port ${port} is taken: set PORT to another one`);
+    if (process.env.PORT) throw new Error(`port ${port} is taken: set PORT to another one`, { cause: error });
     console.log('port 8080 is taken: another one is used');
     return listen(server, '0');
   }

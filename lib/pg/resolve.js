@@ -17,7 +17,7 @@ function fileFor(specifier, parent) {
   if (specifier === 'pg-types') return path.join(__dirname, 'lib', 'types.js');
   if (specifier === 'pg-pool') return path.join(__dirname, 'lib', 'pool.js');
   if (!specifier.startsWith('pg/lib')) return undefined;
-  const [, name = 'types'] = /^pg\/lib\/([\w-]+?)(?:\.js)?$/.exec(specifier) ?? [];
+  const [, name = 'types'] = /^pg\/lib\/([\w-]+)(?:\.js)?$/.exec(specifier) ?? [];
   const file = path.join(__dirname, 'lib', `${name}.js`);
   if (name !== 'types' && existsSync(file)) return file;
   throw Object.assign(new Error(`quickgres/pg has no ${specifier}, which ${parent ?? 'the program'} loads: ` +
@@ -33,6 +33,7 @@ function resolve(specifier, context, nextResolve) {
   if (file === undefined) return nextResolve(specifier, context);
   try {
     // Only Node's function calls `load`, and tsx replaces it.
+    // eslint-disable-next-line n/no-deprecated-api -- whether another hook compiles the file
     const installed = Module.registerHooks && /\bloadSource\(/.test(require.extensions['.js']) && nextResolve(specifier, context);
     if (INSTALLED.test(installed?.url)) return installed;
   } catch {} // not installed

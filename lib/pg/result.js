@@ -40,7 +40,7 @@ class Result {
   addRow(row) { this.rows.push(row); }
 
   addCommandComplete({ text, command = text }) {
-    const [, name, first, second] = /^([A-Za-z]+)(?: (\d+))?(?: (\d+))?/.exec(command) ?? [];
+    const [, name, first, second] = /^([A-Z]+)(?: (\d+))?(?: (\d+))?/i.exec(command) ?? [];
     if (name === undefined) return;
     this.command = name;
     if (second !== undefined) [this.oid, this.rowCount] = [Number(first), Number(second)];

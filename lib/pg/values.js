@@ -28,7 +28,7 @@ function dateText(date) {
     local.setUTCFullYear(date.getFullYear(), date.getMonth(), date.getDate());
     local.setUTCHours(date.getHours(), date.getMinutes(), date.getSeconds(), date.getMilliseconds());
   }
-  const [, year, rest] = /^([+-]?\d+)(.*)Z$/.exec(local.toISOString());
+  const [, year, rest] = /^([+-]?\d+)(-.*)Z$/.exec(local.toISOString());
   const offset = new Date(Math.abs(local - date)).toISOString().slice(11, 19).replace(/:00$/, ''); // hours and minutes
   const digits = String(year > 0 ? +year : 1 - year).padStart(4, '0');
   return `${digits}${rest}${local < date ? '-' : '+'}${offset}${year > 0 ? '' : ' BC'}`;

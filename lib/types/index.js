@@ -62,7 +62,7 @@ async function runFile(config, file) {
   try {
     await client.simpleQuery(fs.readFileSync(file, 'utf8').replace(OF_PSQL, ''));
   } catch (error) {
-    throw new Error(`${file}:${error.at?.line ?? 1} - ${error.message}`);
+    throw new Error(`${file}:${error.at?.line ?? 1} - ${error.message}`, { cause: error });
   } finally {
     await client.end();
   }

@@ -1,13 +1,10 @@
 'use strict';
 
 const assert = require('node:assert/strict');
-const { connected, sharedServer } = require('../support');
+const { sharedServer } = require('../support');
 const { FLAT, watchAlone } = require('../support/slow-reader');
 
 describe('A cursor as a stream', () => {
-  let client;
-  beforeEach(async () => { client = await connected(); });
-
   describe('of Node', () => {
     it('keeps memory flat while its reader takes 1 MB/s of a gigabyte, and after', async () => {
       const { length, most } = await watchAlone((await sharedServer()).url, 'cursor', 1);

@@ -203,8 +203,6 @@ describe('transaction', () => {
   });
 });
 
-const ask = (on, i = 1) => on.query('SELECT $1::int AS i', [i]);
-
 describe('A transaction with a signal or a time limit', () => {
   /** Settles by its limit, and the connection goes on. */
   async function limited(client, work, check = { name: 'TimeoutError', code: '57014' }) {

@@ -19,7 +19,7 @@ class QuickgresConnection {
 
   async executeQuery({ sql, parameters }) {
     const { rows, rowCount, cmd } = await this.session.query(sql, parameters.map(toValue), { decode: true });
-    const changes = /^(INSERT|UPDATE|DELETE|MERGE)$/.test(cmd);
+    const changes = /^(?:INSERT|UPDATE|DELETE|MERGE)$/.test(cmd);
     return { rows, ...changes ? { numAffectedRows: BigInt(rowCount) } : {} };
   }
 

@@ -12,7 +12,7 @@ const { PGPOOL } = require('./strangers/pgpool');
 
 function versionOf(program) {
   const { stdout, stderr } = spawnSync(have(program), ['--version'], { encoding: 'utf8' });
-  return /\d+(\.\d+)+/.exec(stdout + stderr)[0];
+  return /\d+(?:\.\d+)+/.exec(stdout + stderr)[0];
 }
 
 /** Runs parts of the application. @returns {Promise<Map<string, Error>>} those that failed */

@@ -10,7 +10,6 @@ const path = require('node:path');
 const { pipeline } = require('node:stream/promises');
 const { setTimeout: sleep } = require('node:timers/promises');
 const { launchBrowser, makeCertificates, skipUnless } = require('pg-test-fixtures');
-const { ResponseCache } = require('../../lib/cache');
 const { respond } = require('../../lib/http');
 const { FLAT, watchAlone } = require('../support/slow-reader');
 const { connected, sharedServer } = require('../support');
@@ -48,7 +47,6 @@ describe('respond', () => {
 
   describe('with a client that reads a gigabyte at 1 MB/s for a while, then at full speed', () => {
     it('keeps memory flat', async () => {
-      const client = await connected();
       const { length, most } = await watchAlone((await sharedServer()).url, 'respond', 4);
       assert.ok(length > 1e9, `${length} bytes were read`);
       assert.ok(most < FLAT, `${most} MB`);

@@ -487,12 +487,11 @@ describe('respond', () => {
 
   describe('of a ResponseCache', () => {
     let clock;
-    let cache;
     let handler;
 
     beforeEach(async () => {
       clock = 0;
-      ({ cache, handler } = await cached(() => clock));
+      ({ handler } = await cached(() => clock));
     });
 
     it('sends the same bytes, with an ETag and what is left of the windows', () => serving(handler, async port => {

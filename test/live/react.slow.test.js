@@ -60,7 +60,7 @@ describe('The React hook of the recipes', () => {
   });
 
   it('is a function of at most ten lines', () => {
-    const [body] = /export function[^]*?\n}\n/.exec(fs.readFileSync(path.join(ROOT, 'test/recipes/live.jsx'), 'utf8'));
+    const [body] = /export function[^]*?\n\}\n/.exec(fs.readFileSync(path.join(ROOT, 'test/recipes/live.jsx'), 'utf8'));
     assert.ok(body.trim().split('\n').length <= 10);
   });
 });

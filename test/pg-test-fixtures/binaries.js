@@ -67,7 +67,7 @@ function lay(from, to) {
   fs.mkdirSync(to, { recursive: true });
   fs.chmodSync(to, 0o755);
   for (const entry of fs.readdirSync(from, { withFileTypes: true })) {
-    if (/\.(a|pc|h)$|^(include|pgxs|doc|man|locale)$/.test(entry.name)) continue;
+    if (/\.(?:a|pc|h)$|^(?:include|pgxs|doc|man|locale)$/.test(entry.name)) continue;
     const [source, target] = [path.join(from, entry.name), path.join(to, entry.name)];
     if (entry.isDirectory()) lay(source, target);
     else if (entry.isSymbolicLink()) fs.symlinkSync(fs.readlinkSync(source), target);

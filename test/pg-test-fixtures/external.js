@@ -68,7 +68,7 @@ class ExternalServer {
   #client(database) {
     const { Client, types } = require('pg');
     const { host, port, user, password, sslmode } = this;
-    const encrypted = /^(require|verify)/.test(sslmode ?? '');
+    const encrypted = /^(?:require|verify)/.test(sslmode ?? '');
     return new Client({
       host, port, user, password, database,
       ssl: encrypted ? { rejectUnauthorized: sslmode !== 'require' } : undefined,

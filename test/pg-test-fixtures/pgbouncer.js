@@ -102,7 +102,7 @@ class PgBouncer {
  * @returns {Promise<string>} for example 1.18.0
  */
 async function pgbouncerVersion() {
-  return /(\d+(\.\d+)+)/.exec(await run(need('pgbouncer'), ['--version']))[1];
+  return /(\d+(?:\.\d+)+)/.exec(await run(need('pgbouncer'), ['--version']))[1];
 }
 
 /**

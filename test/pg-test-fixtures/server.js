@@ -233,7 +233,7 @@ function writeCertificates(data, certificates) {
 }
 
 /** Methods that need a password. */
-const NEEDS_PASSWORD = /^(password|md5|scram-sha-256)/;
+const NEEDS_PASSWORD = /^(?:password|md5|scram-sha-256)/;
 
 /**
  * Starts a PostgreSQL server: its own data directory, a free port of 127.0.0.1, a Unix socket. It goes away

@@ -2,7 +2,6 @@
 
 const assert = require('node:assert/strict');
 const { execFile } = require('node:child_process');
-const path = require('node:path');
 const { promisify } = require('node:util');
 const { startServer } = require('pg-test-fixtures');
 

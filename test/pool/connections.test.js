@@ -8,7 +8,6 @@ const { PassThrough } = require('node:stream');
 const { setTimeout: sleep } = require('node:timers/promises');
 const { promisify } = require('node:util');
 const { startProxy, startServer } = require('pg-test-fixtures');
-const { ConnectionError } = require('../..');
 const { Pool } = require('../../lib/pool');
 const { FakeServer } = require('../support/connecting');
 const { ANSWER, GREETING, commandComplete, held, message, sharedServer } = require('../support');

@@ -22,7 +22,7 @@ await pool.batch([
   'NOTIFY jobs' // delivered when the batch commits
 ]);
 while (await work());
-for await (const notification of wake) { // also one with missed: true, after the connection was lost
+for await (const _ of wake) { // also one with missed: true, after the connection was lost
   while (await work());
   break; // a worker goes on, until wake.end()
 }

@@ -34,7 +34,7 @@ const FOLLOWER = `
 
 describe('replicate', function () {
   const followed = following();
-  const { connect, start, follow, follower, changes } = followed;
+  const { start, follow, follower, changes } = followed;
   let server, writer;
   beforeEach(() => { ({ server, writer } = followed); });
 

@@ -10,7 +10,7 @@ const { setTimeout: sleep } = require('node:timers/promises');
 const { makeCertificates, freePort, skipUnless, startProxy, startServer, startWebsockify } = require('pg-test-fixtures');
 const { Client, ConnectionError } = require('../..');
 const { webSocket } = require('../../lib/sockets');
-const { failure, message } = require('../support/connecting');
+const { failure } = require('../support/connecting');
 
 // The fixtures' own dependency.
 const ws = require(require.resolve('ws', { paths: [path.dirname(require.resolve('pg-test-fixtures'))] }));

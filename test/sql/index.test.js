@@ -165,7 +165,7 @@ describe('sql', () => {
         [[[{ a: 1 }, { a: 1, '': 2 }]], /^column "" of rows\[1\]/], [[[{ a: 1, b: 2 }, { a: undefined, b: 1 }]], /^column "a" of rows\[1\] is undefined/],
         [[[{ a: 1 }], ['a', 'toString']], /^column "toString" of rows\[0\] is undefined/], [[[{ 1: 1 }], [1]], /^columns\[0\] must be a string/],
         [[[{ a: 1 }], ['a', '']], /^columns\[1\] is a string: a name cannot be empty/], [[[{ '': 1 }]], /^columns\[0\]/],
-        [[[{ a: 1 }, , { a: 1 }]], /^rows\[1\] is undefined/], // eslint-disable-line no-sparse-arrays
+        [[[{ a: 1 }, , { a: 1 }]], /^rows\[1\] is undefined/],  
         [[[{ a: new Map() }]], /^column "a" of rows\[0\] is an object of class Map/]
       ]) assert.throws(() => sql.values(...given), { name: 'TypeError', message });
       const many = Array(32768).fill({ a: 1, b: 2 });
@@ -183,7 +183,7 @@ describe('sql', () => {
         [[{}], /^Object\.keys\(object\) is an empty list/], [[{ a: 1 }, []], /^columns is an empty list/], [[null], /^the object is null/], [[[1]], /^the object is an array/],
         [[sql`a`], /^the object is a piece/], [[{ a: undefined }], /^column "a" of the object is undefined/], [[{ a: 1 }, ['b']], /^column "b" of the object is undefined/],
         [[{ a: 1 }, ['constructor']], /^column "constructor"/], [[Object.create({ a: 1 }), ['a']], /^column "a"/], [[{ a: 1 }, [Symbol.iterator]], /^columns\[0\] must be a string, not a symbol/],
-        [[{ a: 1 }, [['a']]], /^columns\[0\] must be a string/], [[{ a: 1 }, [, 'a']], TypeError] // eslint-disable-line no-sparse-arrays
+        [[{ a: 1 }, [['a']]], /^columns\[0\] must be a string/], [[{ a: 1 }, [, 'a']], TypeError]  
       ]) assert.throws(() => sql.set(...given), message instanceof RegExp ? { name: 'TypeError', message } : message);
     });
 

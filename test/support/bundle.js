@@ -13,7 +13,7 @@ async function bundleByGuide(program, outfile) {
   const guide = fs.readFileSync(path.join(__dirname, '../../lib/core/connection/README.md'), 'utf8');
   const [, command] = /^npx esbuild (program\.mjs [^`]*)```/m.exec(guide);
   const options = Object.fromEntries(command.replace(/\\\n/g, '').match(/--[\w:]+(?:=(?:"[^"]*"|\S+)|:\S+)?/g).map(option => {
-    const [, name, value = 'true'] = /^--([\w]+(?::js)?)[=:]?"?(.*?)"?$/.exec(option);
+    const [, name, value = 'true'] = /^--(\w+(?::js)?)[=:]?"?(.*?)"?$/.exec(option);
     return [name, value];
   }));
   const { 'banner:js': js, external, format, platform } = options;

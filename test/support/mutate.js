@@ -20,8 +20,8 @@ const ROOT = path.join(__dirname, '../..');
 const EDITS = [
   [/ === /g, ' !== '], [/ !== /g, ' === '], [/ < /g, ' <= '], [/ <= /g, ' < '], [/ > /g, ' >= '], [/ >= /g, ' > '],
   [/ && /g, ' || '], [/ \|\| /g, ' && '], [/ \+ /g, ' - '], [/ - /g, ' + '], [/\+\+/g, '--'], [/\btrue\b/g, 'false'], [/\bfalse\b/g, 'true'],
-  [/(?<![\w.'#])\d+(?![\w.'])/g, digits => String(Number(digits) + 1)], [/(?<=\bif \()(?=\w)/g, '!'], [/(?<=\bif \()!/g, ''],
-  [/^ +(?:return |await )?[\w.#?]+\(.*\);$/g, null], [/^ +(?:this|\w+)(?:\.#?\w+)+ (?:[-+?|&]+)?= .*;$/g, null]
+  [/(?<![\w.'#])\d+(?![\w.'])/g, digits => String(Number(digits) + 1)], [/(?<=\bif \()\b/g, '!'], [/(?<=\bif \()!/g, ''],
+  [/^ +(?:return |await )?[\w.#?]+\(.*\);$/g, null], [/^ +\w+(?:\.#?\w+)+ [-+?|&]*= .*;$/g, null]
 ];
 
 const isComment = line => /^\s*(?:\/[/*]|\*)/.test(line);

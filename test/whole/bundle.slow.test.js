@@ -13,7 +13,7 @@ const { sharedServer } = require('../support');
 const root = path.join(__dirname, '../..');
 
 /** All entry points in one program. */
-const PROGRAM = Object.keys(require('../../package.json').exports).filter(name => !/[*]|json$|register/.test(name)) // which hooks into require: a bundle has none
+const PROGRAM = Object.keys(require('../../package.json').exports).filter(name => !/\*|json$|register/.test(name)) // which hooks into require: a bundle has none
   .map((name, index) => `import * as entry${index} from 'quickgres${name.slice(1)}';\nglobalThis.entries = [...globalThis.entries ?? [], entry${index}];`)
   .join('\n') + `
 import { Pool } from 'quickgres/pool';

@@ -40,7 +40,7 @@ describe('The package that is published', function () {
   });
 
   it('has the names of the repository at each entry point, and one class of each', () => {
-    const entries = Object.keys(require('../../package.json').exports).filter(name => !/[*]|json$|register/.test(name)).map(name => name.slice(1));
+    const entries = Object.keys(require('../../package.json').exports).filter(name => !/\*|json$|register/.test(name)).map(name => name.slice(1));
     assert.ok(entries.length > 10);
     const names = run(`
       const { Session, PostgresError } = require('quickgres');

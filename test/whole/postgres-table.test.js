@@ -70,7 +70,6 @@ describe('The table for programs that move from postgres', () => {
     await server.sql(`CREATE TABLE users (id int UNIQUE, name text, age int); ALTER TABLE users REPLICA IDENTITY FULL; INSERT INTO users VALUES (1, 'Ann', 36);
       CREATE TABLE t (a int); CREATE PUBLICATION "all" FOR ALL TABLES`);
     await server.sql("SELECT pg_create_logical_replication_slot('mine', 'pgoutput')");
-    const url = server.url;
     given = {
       ...quickgres, ...server.config, Pool, Readable, assert, changes, config: server.config, fn: () => {}, onlisten: () => {}, password: 'x', pipeline,
       process: { stderr: new Writable({ write: (chunk, encoding, done) => done() }) }, quickgres, readFile: async () => 'SELECT $1::int AS n', sql,

@@ -8,7 +8,7 @@ const root = path.join(__dirname, '../..');
 const read = name => fs.readFileSync(path.join(root, name), 'utf8');
 
 /** The declarations of all entry points. */
-const FILES = Object.entries(require('../../package.json').exports).filter(([name]) => !/[*]|json$/.test(name))
+const FILES = Object.entries(require('../../package.json').exports).filter(([name]) => !/\*|json$/.test(name))
   .map(([, target]) => path.posix.normalize((target.require ?? target).types));
 
 const COMMENT = /\/\*\*(?:[^*]|\*(?!\/))*\*\//.source;

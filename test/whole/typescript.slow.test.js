@@ -18,7 +18,7 @@ const read = (...names) => fs.readFileSync(path.join(root, ...names), 'utf8');
 
 /** The entry points of the package by name: their declarations and what they load. */
 const ENTRIES = Object.fromEntries(Object.entries(require('../../package.json').exports)
-  .filter(([name]) => !/[*]|json$/.test(name)).map(([name, target]) => {
+  .filter(([name]) => !/\*|json$/.test(name)).map(([name, target]) => {
     const { types, default: file } = target.require ?? target;
     return [name.replace('.', 'quickgres'), { types, load: () => require(path.join(root, file)) }];
   }));
@@ -43,10 +43,7 @@ const SET = {
 const EMITTER = ['addListener', 'off', 'on', 'once', 'prependListener', 'prependOnceListener', 'removeListener'];
 
 describe('TypeScript', () => {
-  let folder;
-  before(function () {
-    folder = installed(this, 'typescript');
-  });
+  before(function () { installed(this, 'typescript'); });
 
   describe('compiles', () => {
     let project, compiling;
@@ -79,7 +76,7 @@ describe('TypeScript', () => {
         const complaints = await compiling.compile(project, NEWEST[0], compiler, ['hint.mts']);
         const each = complaints.split(/^(?=hint)/m);
         assert.equal(each.length, values.length, complaints);
-        for (const complaint of each) assert.match(complaint, /is not assignable to (?:parameter of )?type '(?:Value|Values)/);
+        for (const complaint of each) assert.match(complaint, /is not assignable to (?:parameter of )?type 'Value/);
       }).timeout(120000);
     }
 

@@ -84,7 +84,7 @@ function resolve(config, overrides, env = process.env) {
   if (!values.has('max_protocol_version')) result.max_protocol_version = result.min_protocol_version; // as in libpq
   result.user ??= userName();
   result.database = values.get('dbname') || result.user;
-  check(!/^postgres(ql)?:\/\//.test(result.database),
+  check(!/^postgres(?:ql)?:\/\//.test(result.database),
     'database must be the name of one; a URL is a whole config: new Client(url)');
   result.passfile ??= homeFile(env, '.pgpass', 'pgpass.conf');
   if (own.socket !== undefined) result.socket = own.socket;

@@ -9,7 +9,8 @@ const { isOption } = require('./options');
  * @see https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-CONNSTRING
  */
 
-/** `user:password@`, hosts, path and query of a URL. The expression matches any text. */
+/** `user:password@`, hosts, path and query of a URL. */
+// eslint-disable-next-line regexp/no-super-linear-backtracking -- it matches any text
 const URL_PARTS = /^(?:([^@/:]*)(?::([^@/]*))?@)?((?:\[[^\]]*\]?|[^/?[])*)(?:\/([^?]*))?(?:\?([^]*))?$/;
 
 /** Parameters in providers' URLs that are for other clients, and their equivalents. */
@@ -27,7 +28,7 @@ const badUrl = what => new TypeError(`connection URL has ${what}`);
 
 /** @returns {Map<string, string>} the options in a connection string of either kind */
 function parse(text) {
-  const prefix = /^postgres(ql)?:\/\//.exec(text);
+  const prefix = /^postgres(?:ql)?:\/\//.exec(text);
   return prefix ? parseUrl(text.slice(prefix[0].length)) : parsePairs(text);
 }
 
@@ -88,6 +89,7 @@ function parseUrl(rest) {
 
 /** Decodes a percent-encoded part of a URL, and trims it. A plus sign stays a plus sign. */
 function decode(text, what) {
+  // eslint-disable-next-line regexp/no-super-linear-backtracking -- it matches any text
   const [, trimmed] = /^ *((?:[^]*[^ ])?) *$/.exec(text);
   if (/[ \t-\r]/.test(trimmed)) throw badUrl(`a blank in ${what}; write %20 for it`);
   try {

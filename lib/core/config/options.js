@@ -13,7 +13,7 @@ const MAX_SECONDS = 2147483;
 
 const METHODS = ['none', 'password', 'md5', 'scram-sha-256'];
 const ALL_METHODS = [...METHODS, 'gss', 'sspi', 'oauth'];
-const TLS_VERSIONS = /^(TLSv1(\.[123])?)?$/i;
+const TLS_VERSIONS = /^(?:TLSv1(?:\.[123])?)?$/i;
 const PROTOCOLS = { '3.0': VERSION_3_0, '3.2': 0x30002, latest: 0x30002 };
 const SESSIONS = ['any', 'read-write', 'read-only', 'primary', 'standby', 'prefer-standby'];
 const VERIFIED = ['verify-ca', 'verify-full'];
@@ -60,11 +60,11 @@ const positive = (value, name) => Math.max(0, integer(value, name));
 const count = checked(value => /^\s*\+?\d+\s*$/.test(value) && inRange(value), '0 or more', Number);
 
 /** Parses seconds with an optional fraction; 0 and less mean no limit, which is 0. */
-const seconds = checked(value => /^\s*[-+]?(\d+(\.\d*)?|\.\d+)\s*$/.test(value) && inRange(value),
+const seconds = checked(value => /^\s*[-+]?(?:\d+(?:\.\d*)?|\.\d+)\s*$/.test(value) && inRange(value),
   'a number of seconds', value => Math.min(Math.max(0, value), MAX_SECONDS));
 
 /** Parses the encoding: column values are decoded as UTF-8, so the server must send that. */
-const utf8 = checked(value => /^(auto|utf8|unicode)?$/.test(value.toLowerCase().replace(/[^a-z0-9]/g, '')),
+const utf8 = checked(value => /^(?:auto|utf8|unicode)?$/.test(value.toLowerCase().replace(/[^a-z0-9]/g, '')),
   'UTF8, as values are decoded from that', raw);
 
 /** Parses a TLS version in any case; an empty text sets no bound. */

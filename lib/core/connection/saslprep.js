@@ -10,6 +10,7 @@
 const SPACES = /[\u00a0\u1680\u2000-\u200b\u202f\u205f\u3000]/g;
 
 /** B.1, commonly mapped to nothing. */
+// eslint-disable-next-line no-misleading-character-class -- each is a character of its own
 const NOTHING = /[\u00ad\u034f\u1806\u180b-\u180d\u200b-\u200d\u2060\ufe00-\ufe0f\ufeff]/g;
 
 /** C.2.1, C.2.2 and C.3 to C.9. */
@@ -18,6 +19,7 @@ const PROHIBITED = new RegExp('[\\p{Cc}\\p{Co}\\p{Cs}\\p{NChar}\\u0340\\u0341\\u
   '\\u{e0020}-\\u{e007f}]', 'u');
 
 /** A.1: unassigned, including everything beyond the Basic Multilingual Plane that Unicode 3.2 did not have, such as emoji. */
+// eslint-disable-next-line regexp/no-dupe-characters-character-class -- Unicode assigns more of them each year
 const UNASSIGNED = /[\p{Cn}\u{10450}-\u{1cfff}\u{1d800}-\u{1ffff}\u{2a6d7}-\u{2f7ff}\u{2fa1e}-\u{effff}]/u;
 
 /** D.1 and D.2: characters of right-to-left and of left-to-right scripts. */

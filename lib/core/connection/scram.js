@@ -15,7 +15,7 @@ const pbkdf2 = require('node:util').promisify(crypto.pbkdf2);
  */
 const MAX_ITERATIONS = 1000000;
 
-const SERVER_FIRST = /^r=([\x21-\x2b\x2d-\x7e]+),s=([A-Za-z0-9+/]+={0,2}),i=([1-9][0-9]{0,9})$/;
+const SERVER_FIRST = /^r=([\x21-\x2b\x2d-\x7e]+),s=([A-Za-z0-9+/]+={0,2}),i=([1-9]\d{0,9})$/;
 const SERVER_FINAL = /^v=([A-Za-z0-9+/]{43}=)$/;
 
 // In a browser these are promises.

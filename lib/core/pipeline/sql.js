@@ -22,7 +22,7 @@ const ROLLBACK_TO = /\brollback\s+(?:(?:work|transaction)\s+)?to\b/gi;
 function firstWord(text) {
   let off = 0;
   for (BLANK.lastIndex = 0; BLANK.test(text);) off = BLANK.lastIndex;
-  return /^[A-Za-z]*/.exec(text.slice(off, off + 20))[0].toLowerCase();
+  return /^[A-Z]*/i.exec(text.slice(off, off + 20))[0].toLowerCase();
 }
 
 /** @returns {string|undefined} 'in' for COPY … FROM STDIN, 'out' for COPY … TO STDOUT; undefined for any other text */

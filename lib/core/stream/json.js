@@ -70,7 +70,6 @@ const forms = {};
 class Json {
   #columns;
   #lead; // the character before the next row: [ or a comma, 0 for none
-  #form;
   #options;
   #ownTypes;
 

@@ -1,6 +1,6 @@
 'use strict';
 
-const { PostgresError, UsageError, checkText, kindOf } = require('../protocol');
+const { PostgresError, checkText, kindOf } = require('../protocol');
 const { NO_OPTIONS } = require('../options');
 const { QueryRequest } = require('../requests');
 const { giveUp, copyDirection, send, throwIfAborted, watchSignal } = require('../pipeline');

@@ -29,7 +29,7 @@ describe('A process', () => {
   const connect = options => `
     const client = new (require('.').Client)(${JSON.stringify({ ...server.config, password: 'x', sslmode: 'disable', ...options })});
     await client.connect();`;
-  const ofConnecting = ({ files }) => files.filter(file => /^lib.core.(config|connection)/.test(file)).join();
+  const ofConnecting = ({ files }) => files.filter(file => /^lib.core.(?:config|connection)/.test(file)).join();
 
   it('loads config and connection not before connect()', async () => {
     assert.equal(ofConnecting(await loaded("new (require('.').Client)({ host: 'localhost' })")), '');

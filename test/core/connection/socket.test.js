@@ -291,7 +291,7 @@ describe('Socket', () => {
   });
 
   it('sends what was written before it ends', async () => {
-    const { socket, listener, peer } = await open();
+    const { socket, peer } = await open();
     let received = 0;
     peer.on('data', chunk => { received += chunk.length; });
     write(socket, Buffer.alloc(1 << 20));
@@ -373,7 +373,7 @@ describe('Socket', () => {
   });
 
   it('keeps the program running unless unref says otherwise', async () => {
-    const { socket, listener } = await open();
+    const { socket } = await open();
     assert.equal(socket.stream._handle.hasRef(), true);
     socket.unref();
     assert.equal(socket.stream._handle.hasRef(), false);

@@ -1,7 +1,6 @@
 'use strict';
 
 const assert = require('node:assert/strict');
-const { makeCertificates } = require('pg-test-fixtures');
 const { open, failure, message, withFake, SAY } = require('../../support/connecting');
 
 const TIMEOUT = 0.4;

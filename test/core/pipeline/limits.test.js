@@ -1,14 +1,13 @@
 'use strict';
 
 const assert = require('node:assert/strict');
-const { once } = require('node:events');
 const { Writable } = require('node:stream');
 const { finished } = require('node:stream/promises');
 const { setImmediate: turn } = require('node:timers/promises');
 const { TimeoutError } = require('../../..');
 const { Pool } = require('../../../lib/pool');
 const { gc } = require('../../support/gc');
-const { connected, held, proxied, message, sharedServer } = require('../../support');
+const { connected, proxied, sharedServer } = require('../../support');
 const { endAfterTest } = require('../../support/hooks');
 
 describe('statement_timeout', () => {

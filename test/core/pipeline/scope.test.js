@@ -126,7 +126,7 @@ describe('The scopes of a connection', () => {
   });
 
   it('let what ends a block into one that takes no other requests', () => {
-    const { scopes, next, scope } = make();
+    const { scopes, scope } = make();
     const block = scope('block');
     block.refused = () => new Error('over');
     assert.throws(() => scopes.check(block, { controlsBlock: false }), { message: 'over' });

@@ -239,7 +239,7 @@ describe('-0 as a value', () => {
 describe('array', () => {
   it('is the literal of a PostgreSQL array', () => {
     for (const [values, text] of [
-      [[], '{}'], [[[], []], '{}'], [[, 1], '{NULL,1}'], // eslint-disable-line no-sparse-arrays
+      [[], '{}'], [[[], []], '{}'], [[, 1], '{NULL,1}'],  
       [[1, -2.5, 3n, true, null, undefined], '{1,-2.5,3,true,NULL,NULL}'],
       [['a', '', 'NULL', 'a"b\\c', '{}', 'ä, b', '{1}'], '{"a","","NULL","a\\"b\\\\c","{}","ä, b","{1}"}'],
       [[[1, 2], [3, 4]], '{{1,2},{3,4}}'], [[Buffer.from([0, 255]), new Uint8Array(0)], '{"\\\\x00ff","\\\\x"}'],

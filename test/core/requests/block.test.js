@@ -1,7 +1,6 @@
 'use strict';
 
 const assert = require('node:assert/strict');
-const { once } = require('node:events');
 const { PassThrough } = require('node:stream');
 const { setImmediate: turn } = require('node:timers/promises');
 const { connected, proxied, faked, ANSWER, commandComplete, dataRow } = require('../../support');

@@ -201,7 +201,7 @@ describe('Values of every type', () => {
       '\v': '\\v' };
     for (const [type, text] of Object.entries({ ...QUERIES, ...MADE })) {
       if (type === 'cstring') continue; // no column of a COPY
-      const escape = value => value === null ? '\\N' : value.replace(/[\\\n\r\t\b\f\v]/g,
+      const escape = value => value === null ? '\\N' : value.replace(/[\\\n\r\t\u0008\f\v]/g,
         char => escapes[char]);
       const [result, copy] = await Promise.all([client.query(text),
         client.query(`COPY (${text}) TO STDOUT`)]);

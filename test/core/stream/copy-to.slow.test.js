@@ -17,7 +17,6 @@ describe('copyTo', () => {
   });
 
   it('keeps memory flat while its reader takes 1 MB/s of a gigabyte, and after', async () => {
-    const client = await connected();
     const { length, most } = await watchAlone((await sharedServer()).url, 'copyTo', 2);
     assert.ok(length > 1e9);
     assert.ok(most < FLAT, `${most} MB`);

@@ -2,7 +2,7 @@
 
 const assert = require('node:assert/strict');
 const { STRINGS, NUMBERS, OTHERS } = require('../../client-parser/values');
-const { agrees, written } = require('./json');
+const { agrees } = require('./json');
 const { FLAT, GIGABYTES, watchAlone } = require('../../support/slow-reader');
 const { connected, sharedServer } = require('../../support');
 

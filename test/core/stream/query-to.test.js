@@ -17,13 +17,6 @@ const { GIGABYTE } = require('../../support/slow-reader');
 const { ANSWER, activity, answering, commandComplete, connected, faked, hex, message, proxied, sharedServer } = require('../../support');
 const { Collector, Slow, read } = require('./targets');
 
-/** How many Bind messages there are in what a client has sent. */
-function bindsIn(bytes) {
-  let binds = 0;
-  for (let off = 0; off < bytes.length; off += 1 + bytes.readUInt32BE(off + 1)) if (bytes[off] === 66) binds++;
-  return binds;
-}
-
 /** Waits until the server process of a client has nothing to do; gives the milliseconds it took. */
 async function untilIdle(client) {
   const start = performance.now();
@@ -428,7 +421,7 @@ describe('queryTo', () => {
     });
 
     it('sends nothing behind a large result', async () => {
-      const { client, proxy, wire } = await proxied();
+      const { client, proxy } = await proxied();
       const target = new Slow({ highWaterMark: 1 });
       const text = "SELECT i, repeat('x', 1000) FROM generate_series(1, $1::int) i";
       const result = client.queryTo(target, text, [5000]);

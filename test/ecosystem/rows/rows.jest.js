@@ -1,4 +1,3 @@
-/* global expect, test */
 'use strict';
 
 const { Client } = require('../../..');
