@@ -91,7 +91,7 @@ class Transaction {
       if (scope.ended) throw scope.refused();
       this.#phase = Phase.WORKING;
       const result = await this.#until(promised(() => runInside(scope, () => work(this.#session)))).finally(() => {
-        leftInside();
+        leftInside(scope);
         this.#refuse(OVER);
       });
       await this.#commit();
