@@ -4,7 +4,7 @@ import { EventEmitter } from 'node:events';
 import { Duplex, Readable, Writable } from 'node:stream';
 import { ReadableStream, WritableStream } from 'node:stream/web';
 import { ConnectionOptions } from 'node:tls';
-import { Sql } from './lib/sql/index.js';
+import { NamedSql, Sql, UnnamedSql } from './lib/sql/index.js';
 
 /* Values and rows */
 
@@ -203,16 +203,6 @@ export class RowReader<T extends object = AnyColumns> {
   readonly objects: T[];
   /** The rows as plain arrays. */
   readonly arrays: any[][];
-  /**
-   * @returns the only row
-   * @throws {UsageError} if there is none, or more than one
-   */
-  one(): T;
-  /**
-   * @returns the only row; undefined if there is none
-   * @throws {UsageError} if there is more than one
-   */
-  maybeOne(): T | undefined;
   /** Gives what `rows` gives, one at a time: `for (const row of result)` makes no array. */
   [Symbol.iterator](): IterableIterator<T>;
   /** Rows returned or changed, as the server counted them. */
@@ -262,6 +252,50 @@ export interface PacketReceiver {
 /** Takes a result: a RowReader, a Node stream, or an object with `write(packet)`. */
 export type Receiver = RowReader<any> | Writable | PacketReceiver;
 
+/* Types from SQL */
+
+/**
+ * The columns and parameters of the SQL in a program, by its text, or by the name in ``sql<'name'>`…` ``. `npx quickgres types`
+ * asks a database for them, and declares them here. While it is empty, methods take any text.
+ */
+export interface Queries {}
+export type Listed = keyof Queries;
+
+/** A text that is not in Queries. */
+export type OtherText<X extends string> = [Listed] extends [never] ? string : X & (X extends Listed ? NeedsItsValues : unknown);
+declare const listed: unique symbol;
+interface NeedsItsValues { readonly [listed]: true }
+
+/** More arguments than any call has: without Queries, the compiler passes over a signature with them. */
+type None = [never, never, never, never, never, never, never];
+
+/** The values of a text, which may be left out if it has none, and what follows them. */
+export type Arguments<X, More extends readonly unknown[]> = [Listed] extends [never] ? None : X extends Listed
+  ? Queries[X] extends { values: infer V extends readonly unknown[] }
+    ? V extends [] ? [values?: V, ...More] : [values: Readonly<V>, ...More]
+    : [values?: Values, ...More]
+  : [values?: Values, ...More];
+/** The same where one signature is enough. */
+export type TextArguments<X, More extends readonly unknown[]> =
+  [Listed] extends [never] ? [values?: Values, ...More] : Arguments<X, More>;
+
+/** The row of a text in Queries, with or without `decode`; any where that is not known. */
+export type ListedRow<X, D> = X extends Listed ? Queries[X] extends { row: infer R extends object }
+  ? boolean extends D ? any : D extends true ? R : { [K in keyof R]: AsText<R[K]> } : any : any;
+/** A column as a string, which is one of its labels if it is an enum. */
+type AsText<V> = unknown extends V ? string | null : V extends null ? V : [V] extends [string] ? V : string;
+
+/** Whether a session decodes, by its own type: Session<false> may stand where a Session is expected. */
+type Decodes<S> = S extends { transaction(work: (tx: Transaction<infer D>) => any, options?: any): any } ? D : boolean;
+type AsConfigured = { decode?: undefined; stream?: undefined; format?: TextFormat | undefined };
+type WithMode<B> = { decode: B; stream?: undefined; format?: TextFormat | undefined };
+
+/** A query of a batch, whose values fit if it is in Queries. */
+type BatchArguments<E> = E extends Listed ? Arguments<E, []> extends [values: any] ? readonly [E, ...Arguments<E, []>] : E
+  : E extends readonly [infer X extends Listed, ...any[]] ? readonly [X, ...Arguments<X, [options?: BatchOptions]>] : BatchQuery;
+type BatchRow<E, D> = E extends Listed ? ListedRow<E, D>
+  : E extends readonly [infer X extends Listed, any?] ? ListedRow<X, D> : AnyColumns;
+
 /* Options */
 
 /**
@@ -276,13 +310,13 @@ export interface Abortable {
 }
 
 /** What a pool may do when it loses a connection. Clients and transactions repeat nothing. */
-export interface Idempotent {
+export interface Retry {
   /** Whether a query may be repeated although the server may have executed it. Default: false. */
-  idempotent?: boolean | undefined;
+  retry?: boolean | undefined;
 }
 
 /** How a request shares its connection. */
-export interface Placement extends Idempotent {
+export interface Placement extends Retry {
   /**
    * Whether nothing is sent behind the request, so that it can always be cancelled; a pool gives it a connection of its own.
    * Default: false.
@@ -304,7 +338,7 @@ export interface StatementOptions {
 }
 
 /** Options of `simpleQuery`. */
-export interface SimpleQueryOptions extends Abortable, Idempotent {
+export interface SimpleQueryOptions extends Abortable, Retry {
   /** What columns become. Default: the config's `decode`. */
   decode?: Decode | undefined;
 }
@@ -374,7 +408,7 @@ export interface CursorOptions extends StatementOptions {
 }
 
 /** Options of `describe`. */
-export interface DescribeOptions extends Abortable, Idempotent {
+export interface DescribeOptions extends Abortable, Retry {
   /** Type OIDs of the parameters; 0 lets the server infer a type. Default: it infers all. */
   paramTypes?: readonly number[] | undefined;
 }
@@ -398,12 +432,11 @@ export interface Description {
   }[];
 }
 
-/** Options of `transaction`. `isolation`, `readOnly` and `deferrable` of a savepoint are a UsageError unless its transaction has them. */
-export interface TransactionOptions extends Idempotent {
+/** Options of `transaction`. A savepoint has those of its transaction. */
+export interface TransactionOptions extends Retry {
   /**
    * How often the function is called again after a serialization failure (40001) or a deadlock (40P01), each time in a new
-   * transaction and after a longer pause. Limits are for all calls together. A savepoint is not repeated: it fails with its
-   * transaction. Default: 0.
+   * transaction and after a longer pause. Limits are for all calls together. A savepoint has no retries. Default: 0.
    */
   retries?: number | undefined;
   /** Rejects at once with an AbortError and rolls back. Default: none. */
@@ -500,26 +533,37 @@ export abstract class Session<D extends boolean = true> extends EventEmitter {
    *   Rejects with a PostgresError, ConnectionError, AbortError or TimeoutError; for bad input, before anything is sent, with a
    *   TypeError or RangeError
    */
-  query<S extends Receiver>(piece: Sql, options: QueryOptions<S> & { stream: S, idempotent?: false | undefined }): Promise<S>;
-  query<T extends object = AnyColumns>(piece: Sql, options: QueryOptions & WithDecode): Promise<RowReader<T>>;
+  query<S extends Receiver>(piece: Sql, options: QueryOptions<S> & { stream: S, retry?: false | undefined }): Promise<S>;
+  query<T extends object = AnyColumns>(piece: UnnamedSql, options: QueryOptions & WithDecode): Promise<RowReader<T>>;
   query<T extends Columns<T, Decoded<D, ColumnValue>> = AnyColumns>(
-    piece: Sql, options?: QueryOptions & { stream?: undefined }): Promise<RowReader<T>>;
+    piece: UnnamedSql, options?: QueryOptions & { stream?: undefined }): Promise<RowReader<T>>;
+  query<X extends Listed, S>(
+    this: S, piece: NamedSql<X>, options?: QueryOptions & AsConfigured): Promise<RowReader<ListedRow<X, Decodes<S>>>>;
+  query<X extends Listed, const B extends boolean>(
+    piece: NamedSql<X>, options: QueryOptions & WithMode<B>): Promise<RowReader<ListedRow<X, B>>>;
   query(piece: Sql, options: QueryOptions): Promise<Receiver>;
   query(text: `${'COPY' | 'copy'} ${string}`, values?: Values, format?: Format, cache?: boolean): Promise<CopyReader>;
-  query<T extends Columns<T, Decoded<D>> = AnyColumns>(
-    text: string, values?: Values, format?: TextFormat, cache?: boolean): Promise<RowReader<T>>;
-  query<T extends Columns<T, Decoded<D, ColumnValue>> = AnyColumns>(
-    text: string, values: Values | undefined, format: Format | undefined, cache?: boolean): Promise<RowReader<T>>;
+  query<T extends Columns<T, Decoded<D>> = AnyColumns, X extends string = string>(
+    text: OtherText<X>, values?: Values, format?: TextFormat, cache?: boolean): Promise<RowReader<T>>;
+  query<T extends Columns<T, Decoded<D, ColumnValue>> = AnyColumns, X extends string = string>(
+    text: OtherText<X>, values: Values | undefined, format: Format | undefined, cache?: boolean): Promise<RowReader<T>>;
   query<S extends Receiver>(
     text: string, values: Values | undefined, format: Format | undefined, cache: boolean | undefined,
     stream: S): Promise<S>;
   query<S extends Receiver>(
-    text: string, values: Values | undefined, options: QueryOptions<S> & { stream: S, idempotent?: false | undefined }): Promise<S>;
-  query<T extends object = AnyColumns>(
-    text: string, values: Values | undefined, options: QueryOptions & WithDecode): Promise<RowReader<T>>;
-  query<T extends Columns<T, Decoded<D, ColumnValue>> = AnyColumns>(
-    text: string, values: Values | undefined, options: QueryOptions & { stream?: undefined }): Promise<RowReader<T>>;
-  query(text: string, values: Values | undefined, options: QueryOptions): Promise<Receiver>;
+    text: string, values: Values | undefined, options: QueryOptions<S> & { stream: S, retry?: false | undefined }): Promise<S>;
+  query<T extends object = AnyColumns, X extends string = string>(
+    text: OtherText<X>, values: Values | undefined, options: QueryOptions & WithDecode): Promise<RowReader<T>>;
+  query<T extends Columns<T, Decoded<D, ColumnValue>> = AnyColumns, X extends string = string>(
+    text: OtherText<X>, values: Values | undefined, options: QueryOptions & { stream?: undefined }): Promise<RowReader<T>>;
+  query<X extends string = string>(text: OtherText<X>, values: Values | undefined, options: QueryOptions): Promise<Receiver>;
+  query<X extends Listed, S>(
+    this: S, text: X, ...more: Arguments<X, [options?: TextFormat | (QueryOptions & AsConfigured), cache?: boolean]>):
+    Promise<RowReader<ListedRow<X, Decodes<S>>>>;
+  query<X extends Listed, const B extends boolean>(
+    text: X, ...more: Arguments<X, [options: QueryOptions & WithMode<B>]>): Promise<RowReader<ListedRow<X, B>>>;
+  query<X extends string>(text: X, ...more: Arguments<X, [options?: Format | QueryOptions, cache?: boolean]>):
+    Promise<RowReader<ListedRow<X, boolean>>>;
 
   /**
    * Sends a text of one or more statements, without parameters. They are one transaction, unless the text has BEGIN and COMMIT.
@@ -536,9 +580,12 @@ export abstract class Session<D extends boolean = true> extends EventEmitter {
    * @param options signal and statement_timeout for all of them
    * @returns the results; rejects with the first error, whose `index` is that of the query
    */
-  batch(queries: readonly BatchQuery[], options?: RequestOptions): Promise<RowReader[]>;
-  batch<R extends readonly object[]>(queries: { readonly [I in keyof R]: BatchQuery }, options?: RequestOptions):
+  batch(queries: [Listed] extends [never] ? readonly BatchQuery[] : never, options?: RequestOptions): Promise<RowReader[]>;
+  batch<R extends readonly object[] = never>(
+    queries: [R] extends [infer Q] ? { readonly [I in keyof Q]: BatchQuery } : never, options?: RequestOptions):
     Promise<{ -readonly [I in keyof R]: RowReader<R[I]> }>;
+  batch<const B extends readonly BatchQuery[], S>(
+    this: S, queries: B & { readonly [I in keyof B]: BatchArguments<B[I]> }, options?: RequestOptions): Promise<{ -readonly [I in keyof B]: RowReader<BatchRow<B[I], Decodes<S>>> }>;
 
   /**
    * Runs a function in a transaction, or behind a savepoint if this is a transaction. Commits when the function returns, and
@@ -553,11 +600,11 @@ export abstract class Session<D extends boolean = true> extends EventEmitter {
    * Makes a session whose requests carry settings: the server sets them right before each request, in the same flight and
    * transaction, with which they end. It is cheap enough to be made for each HTTP request. It has neither `simpleQuery` nor
    * `listen`.
-   * @param settings by name; they are added to those that this session has. In a transaction they are put back behind each request,
-   *   and there are no `cursor`, `copyTo` and `copyFrom`, except in its `transaction()`
+   * @param settings by name; they are added to those that this session has
    * @returns a session on the same client or pool. A request of it rejects with the server's error if a setting is invalid, and
    *   with a UsageError if its text may end or outlive the settings (0A000), or if a query has begun a block (25001)
    * @throws {TypeError} for wrong names and values
+   * @throws {UsageError} in a transaction (25001), in which settings would last to its end: write `set_config()` there
    */
   with(settings: Settings): Session<D>;
 
@@ -573,8 +620,15 @@ export abstract class Session<D extends boolean = true> extends EventEmitter {
    */
   cursor<T extends object = AnyColumns>(piece: Sql, options: CursorOptions & WithDecode): Cursor<T>;
   cursor<T extends Columns<T, Decoded<D, ColumnValue>> = AnyColumns>(piece: Sql, options?: CursorOptions): Cursor<T>;
-  cursor<T extends object = AnyColumns>(text: string, values: Values | undefined, options: CursorOptions & WithDecode): Cursor<T>;
-  cursor<T extends Columns<T, Decoded<D, ColumnValue>> = AnyColumns>(text: string, values?: Values, options?: CursorOptions): Cursor<T>;
+  cursor<T extends object = AnyColumns, X extends string = string>(
+    text: OtherText<X>, values: Values | undefined, options: CursorOptions & WithDecode): Cursor<T>;
+  cursor<T extends Columns<T, Decoded<D, ColumnValue>> = AnyColumns, X extends string = string>(
+    text: OtherText<X>, values?: Values, options?: CursorOptions): Cursor<T>;
+  cursor<X extends Listed, S>(
+    this: S, text: X, ...more: Arguments<X, [options?: CursorOptions & AsConfigured]>): Cursor<ListedRow<X, Decodes<S>>>;
+  cursor<X extends Listed, const B extends boolean>(
+    text: X, ...more: Arguments<X, [options: CursorOptions & WithMode<B>]>): Cursor<ListedRow<X, B>>;
+  cursor<X extends string>(text: X, ...more: Arguments<X, [options?: CursorOptions]>): Cursor<ListedRow<X, boolean>>;
 
   /**
    * Writes the result of a query to a target, without making rows. Nothing is written before the first rows or the end. If the
@@ -589,8 +643,8 @@ export abstract class Session<D extends boolean = true> extends EventEmitter {
    *   destroyed
    */
   queryTo(target: Writable | WritableStream, piece: Sql, options?: QueryToOptions): Promise<StreamResult>;
-  queryTo(target: Writable | WritableStream, text: string, values?: Values, options?: QueryToOptions):
-    Promise<StreamResult>;
+  queryTo<X extends string>(
+    target: Writable | WritableStream, text: X, ...more: TextArguments<X, [options?: QueryToOptions]>): Promise<StreamResult>;
 
   /**
    * Copies a table or the result of a query out of the database. Destroying the stream cancels the COPY.
@@ -635,6 +689,8 @@ declare const block: unique symbol;
 export interface Transaction<D extends boolean = true> extends Session<D> {
   /** Marks the type alone; no object has it. */
   readonly [block]: true;
+  /** Not in a transaction, in which settings would last to its end: write `set_config()` there. */
+  readonly with: never;
 }
 
 /** The events of a client, with their arguments. */

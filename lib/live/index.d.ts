@@ -3,7 +3,7 @@
 import { EventEmitter } from 'node:events';
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
-import { Client, Notification, StreamResult, Values } from '../../index.js';
+import { Client, Notification, StreamResult, TextArguments } from '../../index.js';
 import { RespondOptions } from '../http/index.js';
 import { Pool } from '../pool/index.js';
 import { Sql } from '../sql/index.js';
@@ -78,15 +78,15 @@ export class Live extends EventEmitter {
    * @returns resolves when the reader has left; rejects as `respond`, with a UsageError for a result that is too large (54000) or
    *   not of a SELECT (0A000), and with a ConnectionError if there is no room (53300). Then the response is as it was
    */
-  respond(request: IncomingMessage | Http2ServerRequest, response: ServerResponse | Http2ServerResponse, text: string, values?: Values,
-    options?: LiveRespondOptions): Promise<StreamResult>;
+  respond<X extends string>(request: IncomingMessage | Http2ServerRequest, response: ServerResponse | Http2ServerResponse, text: X,
+    ...more: TextArguments<X, [options?: LiveRespondOptions]>): Promise<StreamResult>;
   respond(request: IncomingMessage | Http2ServerRequest, response: ServerResponse | Http2ServerResponse, piece: Sql,
     options?: LiveRespondOptions): Promise<StreamResult>;
   /**
    * The same for a WHATWG Request.
    * @returns the Response, when the first state is there
    */
-  respond(request: Request, text: string, values?: Values, options?: LiveRespondOptions): Promise<Response>;
+  respond<X extends string>(request: Request, text: X, ...more: TextArguments<X, [options?: LiveRespondOptions]>): Promise<Response>;
   respond(request: Request, piece: Sql, options?: LiveRespondOptions): Promise<Response>;
   /**
    * Says that something has changed.

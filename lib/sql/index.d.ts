@@ -1,6 +1,6 @@
 /// <reference types="node" />
 
-import { Value } from '../../index.js';
+import { Queries, Value } from '../../index.js';
 
 declare const made: unique symbol;
 
@@ -10,6 +10,13 @@ declare const made: unique symbol;
  * reports only that it is no result: with a `then` that it would report, a type is no tuple, and cannot be spread (TS2556).
  */
 export type Sql = readonly [text: string & { readonly [made]: true }, values: Value[]];
+
+/** A piece with a name, by which `npx quickgres types` has declared its row and values. */
+export type NamedSql<N> = Sql & { readonly [named]: N };
+declare const named: unique symbol;
+
+/** A piece without a name. */
+export type UnnamedSql = Sql & { readonly [named]?: never };
 
 /** A placeholder's value: a piece is SQL, all others are parameters, as in `query`; undefined is refused. */
 export type SqlValue = Exclude<Value, undefined> | Sql;
@@ -22,6 +29,9 @@ export type SqlColumn<T> = string & { [K in keyof T]-?: T[K] extends SqlValue | 
 
 /** The tag, and functions that make pieces. Bad input is a TypeError that names its place. */
 export interface SqlTag {
+  /** With a name: TypeScript does not know the text of a template that has a tag. */
+  <N extends keyof Queries = never>(strings: TemplateStringsArray, ...values: [N] extends [never] ? [never, ...never[]]
+    : Queries[N] extends { values: infer V extends readonly unknown[] } ? V : readonly Value[]): NamedSql<N>;
   (strings: TemplateStringsArray, ...values: SqlValue[]): Sql;
   /** No SQL. */
   readonly empty: Sql;

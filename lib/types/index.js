@@ -106,9 +106,8 @@ async function ask(config, texts, settings, isStrict) {
       if (error) return complaint(literal, error);
       if (values.length + row.length === 0) return undefined; // for example COPY, whose result has a type of its own
       const name = literal.name ?? literal.text;
-      const list = isStrict || values.length === 0 ? `[${values.join(', ')}]` : 'Values';
       const columns = row.length > 0 ? `{ ${row.join('; ')} }` : '{}';
-      const line = `    ${JSON.stringify(name)}: { values: ${list}; row: ${columns} };`;
+      const line = `    ${JSON.stringify(name)}: { ${isStrict ? `values: [${values.join(', ')}]; ` : ''}row: ${columns} };`;
       if (!lines.has(name)) lines.set(name, line);
       if (lines.get(name) === line) return undefined;
       return `${placeOf(literal)} - sql<${JSON.stringify(name)}> has another text elsewhere`;
@@ -141,7 +140,7 @@ async function types({ check, out, schema, list, strict }, names) {
   const { lines, errors } = await (schema ? withDatabase(url, schema, work) : work({ connectionString: url }));
   const declared = [...lines.values()].sort().join('\n');
   const content = `// Made by: npx quickgres types
-import type { Value, Values } from 'quickgres';
+import type { Value } from 'quickgres';
 
 declare module 'quickgres' {
   interface Queries {

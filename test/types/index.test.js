@@ -52,13 +52,13 @@ describe('npx quickgres types', () => {
     write('types.d.ts', "pool.query('SELECT 3')");
     assert.deepEqual(await run(), { code: 0, stdout: '3 texts in 2 files have types; calls without: 1 not a literal\n', stderr: '' });
     assert.equal(read(), `// Made by: npx quickgres types
-import type { Value, Values } from 'quickgres';
+import type { Value } from 'quickgres';
 
 declare module 'quickgres' {
   interface Queries {
-    "DELETE FROM people WHERE id = $1": { values: Values; row: {} };
-    "SELECT id\\nFROM people WHERE id = $1": { values: Values; row: { "id": number } };
-    "SELECT name AS b FROM people": { values: []; row: { "b": string } };
+    "DELETE FROM people WHERE id = $1": { row: {} };
+    "SELECT id\\nFROM people WHERE id = $1": { row: { "id": number } };
+    "SELECT name AS b FROM people": { row: { "b": string } };
   }
 }
 `);
@@ -88,7 +88,7 @@ declare module 'quickgres' {
     } }));
     write('app.js', "pool.query('SELECT data, visits, tags, mood, moods, title FROM people JOIN posts ON person = people.id')");
     assert.equal((await run()).code, 0);
-    assert.deepEqual(Object.values(declared()), [`values: []; row: { "data": import('./person.js').Person; "visits": bigint; "tags": Set<string>; "mood": Mood; ` +
+    assert.deepEqual(Object.values(declared()), [`row: { "data": import('./person.js').Person; "visits": bigint; "tags": Set<string>; "mood": Mood; ` +
       '"moods": ("sad" | "ok" | "happy" | null)[] | null; "title": Title }']);
     write('package.json', '{"quickgres": {"columns": {"people.date": "string"}}}');
     assert.deepEqual(await run().then(({ code, stderr }) => [code, stderr]), [1, 'the database has no column people.date, which package.json names\n']);
@@ -131,7 +131,7 @@ declare module 'quickgres' {
     const { code, stdout, stderr } = await run(['--list', '--out', 'lib.d.ts', 'app.ts']);
     assert.deepEqual([code, stderr], [1, 'app.ts:2:60 - sql<"a"> has another text elsewhere\n']);
     assert.deepEqual(stdout.split('\n').slice(0, 3), ['1 texts in 1 files have types; calls without: 1 not a literal, 1 sql`…`', 'app.ts:1:12 - query: not a literal', 'app.ts:2:84 - query: sql`…`']);
-    assert.match(read('lib.d.ts'), /"a": \{ values: Values; row: \{ "int4": number \| null \} \};/);
+    assert.match(read('lib.d.ts'), /"a": \{ row: \{ "int4": number \| null \} \};/);
   });
 
   it('--schema asks a database of its own, which is gone afterwards, also if a file fails', async () => {
@@ -208,15 +208,15 @@ declare module 'quickgres' {
       CREATE PROCEDURE harming() LANGUAGE sql AS $$SELECT harm()$$;`));
 
     it('of what the sources say, also if it closes what it is put into', async () => {
-      const state = async () => (await session.query(STATE)).structs.map(row => row.toObject());
+      const state = async () => (await session.query(STATE)).objects;
       const before = await state();
       write('app.js', ATTACKS.map(text => `pool.query(${JSON.stringify(text)});`).join('\n'));
       const { stdout, stderr } = await run();
       assert.match(stdout || stderr, /^\d\d texts in 1 files have types\n$/);
       assert.deepEqual(await state(), before);
-      assert.equal(before[0].harmed, 'f');
+      assert.equal(before[0].harmed, false);
       await session.query('SELECT harm()');
-      assert.equal((await state())[0].harmed, 't', 'the sequence tells whether harm() ran');
+      assert.equal((await state())[0].harmed, true, 'the sequence tells whether harm() ran');
     });
 
     it('of what a text would do behind the function that it closes, even if describe() took it', async () => {
@@ -234,7 +234,7 @@ declare module 'quickgres' {
       } finally {
         await pool.end();
       }
-      assert.equal((await session.query('SELECT count(*) FROM people')).structs[0].count, '3');
+      assert.equal((await session.query('SELECT count(*) FROM people')).rows[0].count, 3);
     });
   });
 });

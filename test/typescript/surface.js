@@ -29,7 +29,7 @@ function declared(file) {
   const isOurs = symbol => symbol.declarations?.some(({ parent }) => parent.getSourceFile().fileName.startsWith(root) &&
     !parent.getSourceFile().fileName.includes('node_modules'));
   const arityOf = type => type.getCallSignatures().map(({ declaration }) =>
-    arity(declaration.parameters.map(each => each.questionToken !== undefined))).reduce((a, b) => a ? merge(a, b) : b, null);
+    arity(declaration.parameters.filter(each => each.name.getText() !== 'this').map(each => each.questionToken !== undefined))).reduce((a, b) => a ? merge(a, b) : b, null);
   const membersOf = type => {
     const members = new Map();
     for (const symbol of checker.getPropertiesOfType(type)) {
