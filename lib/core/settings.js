@@ -1,8 +1,8 @@
 'use strict';
 
 const { UsageError, checkText, kindOf } = require('./protocol');
-const { firstWord, promised, rollbacksTo, submit } = require('./pipeline');
-const { DROPPED, FrontRequest, QueryRequest } = require('./requests');
+const { firstWord, promised, rollbacksTo } = require('./pipeline');
+const { DROPPED, FrontRequest } = require('./requests');
 
 /** The texts that set so many settings, by their number. */
 const TEXTS = [];
@@ -47,17 +47,10 @@ class SettingsRequest extends FrontRequest {
   get givenUp() { return this.next.givenUp; }
 }
 
-/** Puts settings back that were changed inside a transaction. */
-class PutBackRequest extends QueryRequest {}
-PutBackRequest.prototype.internal = true;
-
 /** Settings of the transaction of a request, by name. */
 class Settings {
-  /**
-   * @param {Settings} [outer] which these extend
-   * @param {number} [depth] of savepoints, if they are to be put back behind each request in a transaction
-   */
-  constructor(given, outer, depth) {
+  /** @param {Settings} [outer] which these extend */
+  constructor(given, outer) {
     if (given === null || typeof given !== 'object' || Array.isArray(given)) {
       throw new TypeError(`with takes an object of settings, not ${kindOf(given)}`);
     }
@@ -73,20 +66,7 @@ class Settings {
     this.all = all;
     /** Names and values, one after the other. */
     this.values = [...all].flat();
-    this.depth = depth;
-    const each = make => Array.from(all, (_, i) => make(i, `$${2 * i + 1}`, `quickgres.before_${depth}_${i}`)).join(', ');
-    const set = (i, name) => `set_config(${name}, $${2 * i + 2}, true)`;
-    this.text = depth === undefined ? TEXTS[all.size] ??= `SELECT ${each(set)}`
-      // The server keeps what they were before. The mark '=' tells that from nothing: the request may never be sent, or be undone.
-      : `SELECT ${each((i, name, kept) => `set_config('${kept}', '=' || coalesce(current_setting(${name}, true), ''), true), ${set(i, name)}`)}`;
-    if (depth === undefined) return;
-    this.putBack = `SELECT ${each((i, name, kept) => `pg_catalog.set_config($${i + 1}, pg_catalog.substr(pg_catalog.current_setting('${kept}'), 2), true), pg_catalog.set_config('${kept}', '', true)`)}
-      WHERE pg_catalog.current_setting('quickgres.before_${depth}_0', true) OPERATOR(pg_catalog.<>) ''`;
-  }
-
-  /** Puts them back behind a request of the scope. */
-  behind(scope) {
-    submit(new PutBackRequest(this.putBack, [...this.all.keys()], 0, true, undefined, DROPPED), scope).catch(() => {}); // the block has failed
+    this.text = TEXTS[all.size] ??= `SELECT ${Array.from(all, (_, i) => `set_config($${2 * i + 1}, $${2 * i + 2}, true)`).join(', ')}`;
   }
 
   /** @returns {Request} that is to be sent in front of another one */
@@ -122,18 +102,15 @@ class SettingsLease {
     const { settings } = this;
     if (need === 'session') settings.guard();
     const carrying = (scope, ...more) => work({ scope, settings, pipeline: scope.pipeline }, ...more);
-    const { lease } = this.session;
-    const promise = promised(() => lease.run(need, options, carrying, mayRepeat, text));
-    if (settings.depth !== undefined && !lease.ended) settings.behind(lease);
-    return promise;
+    return promised(() => this.session.lease.run(need, options, carrying, mayRepeat, text));
   }
 }
 
 /** @returns {SettingsLease} of a session whose requests carry settings, beside those that the given session has */
-function leaseWith(session, given, depth) {
+function leaseWith(session, given) {
   const { lease } = session;
-  return lease instanceof SettingsLease ? new SettingsLease(lease.session, new Settings(given, lease.settings, depth))
-    : new SettingsLease(session, new Settings(given, undefined, depth));
+  return lease instanceof SettingsLease ? new SettingsLease(lease.session, new Settings(given, lease.settings))
+    : new SettingsLease(session, new Settings(given));
 }
 
 module.exports = { Settings, leaseWith };

@@ -1,0 +1,89 @@
+'use strict';
+
+const assert = require('node:assert/strict');
+const { execFile } = require('node:child_process');
+const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
+const { promisify } = require('node:util');
+const { packInto } = require('../../.ci/pack');
+const { COMPILERS } = require('../typescript/compile');
+const { installed } = require('../support/folder');
+const { sharedServer } = require('../support');
+
+const SCHEMA = path.join(__dirname, 'schema.sql');
+const RECIPE = path.join(__dirname, '../recipes/typed.ts');
+
+const OPTIONS = {
+  strict: true, exactOptionalPropertyTypes: true, noUncheckedIndexedAccess: true, noEmit: true, skipLibCheck: false, allowJs: true, checkJs: true,
+  target: 'es2022', module: 'node16', moduleResolution: 'node16', lib: ['es2023'], types: ['node']
+};
+
+describe('The types of SQL', function () {
+  this.timeout(120_000);
+  let server, modules, folder;
+
+  before(async function () {
+    modules = path.join(installed(this, 'typescript'), 'node_modules');
+    server = await sharedServer();
+    if (server.version < 18) this.skip(); // what the program asks is PostgreSQL 18's
+    folder = fs.realpathSync(fs.mkdtempSync(path.join(os.tmpdir(), 'typed-')));
+    packInto(path.join(folder, 'node_modules/quickgres'));
+    fs.symlinkSync(path.join(modules, '@types'), path.join(folder, 'node_modules/@types'), 'junction');
+    fs.writeFileSync(path.join(folder, 'package.json'), '{"type": "module"}');
+    fs.writeFileSync(path.join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions: OPTIONS, include: ['*'] }));
+  });
+  after(() => folder && fs.rmSync(folder, { recursive: true }));
+  afterEach(() => {
+    for (const name of fs.readdirSync(folder)) if (/(?<!tsconfig|package)\.\w+$/.test(name)) fs.rmSync(path.join(folder, name));
+  });
+
+  const write = (name, text) => fs.writeFileSync(path.join(folder, name), text);
+  const run = async (file, args) => {
+    const { NODE_V8_COVERAGE, ...env } = process.env; // what the package's copies do is not measured
+    return promisify(execFile)(process.execPath, [file, ...args], { cwd: folder, env: { ...env, DATABASE_URL: server.url } })
+      .then(each => ({ code: 0, ...each }), each => each);
+  };
+  const types = async (...args) => {
+    const { code, stderr } = await run(path.join(folder, 'node_modules/quickgres/lib/types/index.js'), ['types', ...args]);
+    assert.deepEqual([code, stderr], [0, '']);
+  };
+  const complaints = async compiler => (await run(path.join(modules, compiler, 'bin/tsc'), ['-p', '.', '--pretty', 'false'])).stdout.trimEnd();
+
+  for (const compiler of COMPILERS) {
+    it(`are those of rows and values in each method, by ${compiler}`, async () => {
+      fs.copyFileSync(path.join(__dirname, 'app.ts'), path.join(folder, 'app.ts'));
+      write('required.cts', `import { Pool } from 'quickgres/pool';
+export async function f(pool: Pool) { const n: number = (await pool.query('SELECT id, name FROM people')).rows[0]!.id; return n; }\n`);
+      await types('--schema', SCHEMA, '--strict');
+      assert.equal(await complaints(compiler), '');
+    });
+
+    it(`are those of rows alone without --strict, also in JavaScript, by ${compiler}`, async () => {
+      write('app.js', `import { Pool } from 'quickgres/pool';
+const pool = new Pool();
+const ids = [1, 2];
+const { rows: [person] } = await pool.query('SELECT id, name FROM people WHERE id = $1', [String(ids[0])]);
+pool.query('SELECT id, name FROM people WHERE id = $1', ids);
+/** @type {string} */
+const name = person.name;
+// @ts-expect-error there is no such column
+person?.nme;
+export { name };\n`);
+      await types('--schema', SCHEMA);
+      assert.equal(await complaints(compiler), "app.js(7,14): error TS18048: 'person' is possibly 'undefined'.");
+    });
+
+    it(`find the mistakes that the guide shows, by ${compiler}`, async () => {
+      const guide = fs.readFileSync(path.join(__dirname, '../../lib/types/README.md'), 'utf8');
+      const [, mistakes] = /^```ts mistakes\n([^]*?)^```$/m.exec(guide);
+      const said = /^```text\n([^]*?)^```$/m.exec(guide)[1];
+      write('schema.sql', /^```sql\n([^]*?)^```$/m.exec(guide)[1]);
+      fs.copyFileSync(RECIPE, path.join(folder, 'typed.ts'));
+      await types('--schema', 'schema.sql', '--strict');
+      assert.equal(await complaints(compiler), '');
+      write('typed.ts', `${fs.readFileSync(RECIPE, 'utf8')}\n${mistakes}`);
+      assert.deepEqual((await complaints(compiler)).replace(/typed\.ts\(\d+,\d+\)/g, 'typed.ts').split('\n'), said.trimEnd().split('\n'));
+    });
+  }
+});
