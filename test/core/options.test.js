@@ -37,7 +37,7 @@ describe('Options of a query', () => {
     checkOptions(undefined, NAMES.query);
     checkOptions({ format: 1, decode: undefined }, NAMES.query);
     assert.throws(() => checkOptions({ decod: true }, NAMES.batched), {
-      name: 'TypeError', message: 'there is no option decod here; the options are format, cache, paramTypes, decode, stream'
+      name: 'TypeError', message: 'there is no option decod here; the options are format, cache, paramTypes, decode'
     });
     assert.throws(() => checkOptions(AbortSignal.timeout(1), NAMES.query), TypeError); // an options' value for all of them
   });

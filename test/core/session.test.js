@@ -33,7 +33,7 @@ const WRONG = [
   ['simpleQuery', ['SELECT 1', { alone: true }], /there is no option alone/],
   ['batch', ['SELECT 1'], TypeError], ['batch', [[42]], TypeError], ['batch', [[['SELECT 1', [new Map()]]]], TypeError],
   ['batch', [[['COPY t FROM STDIN']]], TypeError], ['batch', [['SELECT 1'], 5], TypeError], ['batch', [['SELECT 1', ['SELECT $1', [new Map()]]]], TypeError],
-  ['batch', [[['SELECT 1', [], { stream: new RowReader() }]], { retry: true }], /leave out retry/],
+  ['batch', [[['SELECT 1', [], { stream: new RowReader() }]]], /there is no option stream/],
   ['transaction', ['BEGIN'], TypeError], ['transaction', [async () => {}, { isolation: 'none' }], TypeError],
   ['transaction', [() => {}, { isolatoin: 'none' }], /no option isolatoin/], ['transaction', [() => {}, { signal: 5 }], TypeError],
   ['transaction', [() => {}, null], TypeError],
@@ -57,7 +57,7 @@ const WRONG = [
 /** What each option cannot be. */
 const WRONG_VALUES = {
   alone: 'x', as: 'rows', batchSize: 0, buffer: -1, bytea: 'x', cache: 1, columns: 'x', decode: 5, deferrable: 1, end: 'x', format: 2, highWaterMark: 'x',
-  int8: 'x', isolation: 'none', numeric: 'x', paramTypes: [-1], readOnly: 'x', retry: 1, separator: 1, session: 'x', signal: {}, stall_timeout: -1,
+  int8: 'x', isolation: 'none', keepalive: -1, numeric: 'x', paramTypes: [-1], readOnly: 'x', retry: 1, separator: 1, session: 'x', signal: {}, stall_timeout: -1,
   retries: -1, statement_timeout: 0, stream: {}
 };
 
