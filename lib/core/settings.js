@@ -4,8 +4,9 @@ const { UsageError, checkText, kindOf } = require('./protocol');
 const { firstWord, promised, rollbacksTo } = require('./pipeline');
 const { DROPPED, FrontRequest } = require('./requests');
 
-/** The texts that set so many settings, by their number. */
+/** The texts that set so many settings, by their number, up to a bound. */
 const TEXTS = [];
+const MOST = 16;
 
 /** First words of statements that may end the transaction of the settings, or outlive it; and of those that end a block or its settings. */
 const ESCAPING = /^(?:abort|begin|call|commit|declare|discard|do|end|prepare|reset|rollback|set|start)$/;
@@ -49,28 +50,45 @@ class SettingsRequest extends FrontRequest {
 
 /** Settings of the transaction of a request, by name. */
 class Settings {
+  #own;
+  #outer;
+  #values;
+
   /** @param {Settings} [outer] which these extend */
   constructor(given, outer) {
     if (given === null || typeof given !== 'object' || Array.isArray(given)) {
       throw new TypeError(`with takes an object of settings, not ${kindOf(given)}`);
     }
-    const all = new Map(outer?.all);
     const names = Object.keys(given);
     if (names.length === 0 || names.includes('')) throw new TypeError('with takes an object of at least one setting, by its name');
     for (const name of names) {
       checkText(name, 'the name of a setting');
       if (/^(?:client_encoding$|default_transaction_)/i.test(name)) throw new TypeError(`${name} cannot be set: ${/^c/i.test(name) ? 'this library needs UTF8' : 'the transaction has begun, so set transaction_read_only, or pass options to transaction()'}`);
-      all.delete(name); // the server may know it by another case, so the last one comes last
-      all.set(name, valueOf(given[name], name));
     }
-    this.all = all;
-    /** Names and values, one after the other. */
-    this.values = [...all].flat();
-    this.text = TEXTS[all.size] ??= `SELECT ${Array.from(all, (_, i) => `set_config($${2 * i + 1}, $${2 * i + 2}, true)`).join(', ')}`;
+    this.#own = names.map(name => [name, valueOf(given[name], name)]);
+    this.#outer = outer;
+  }
+
+  /** Names and values, one after the other. They are collected with the first request, so that nested sessions cost no more than they are. */
+  get values() {
+    if (this.#values !== undefined) return this.#values;
+    const nested = [];
+    for (let each = this; each !== undefined; each = each.#outer) nested.push(each.#own);
+    const all = new Map();
+    for (const [name, value] of nested.reverse().flat()) {
+      all.delete(name); // the server may know it by another case, so the last one comes last
+      all.set(name, value);
+    }
+    return (this.#values = [...all].flat());
   }
 
   /** @returns {Request} that is to be sent in front of another one */
-  inFront(request) { return new SettingsRequest(this.text, this.values, request); }
+  inFront(request) {
+    const { values, values: { length } } = this;
+    const text = TEXTS[length] ?? `SELECT ${Array.from({ length: length / 2 }, (_, i) => `set_config($${2 * i + 1}, $${2 * i + 2}, true)`).join(', ')}`;
+    if (length <= 2 * MOST) TEXTS[length] = text;
+    return new SettingsRequest(text, values, request);
+  }
 
   /**
    * @param {string} [text] of a statement; without one, of several

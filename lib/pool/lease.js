@@ -2,8 +2,10 @@
 
 const { ConnectionError, PostgresError, UsageError } = require('../..');
 const { firstWord, rejectAgain, throwIfAborted } = require('../core/pipeline');
+const { checkConfig } = require('../core/config');
 const { keep } = require('../core/options');
 const { OwnTypes } = require('../core/requests');
+const { checkDecode } = require('../core/rows');
 const { Connections } = require('./connections');
 const { Kind } = require('./waiting');
 
@@ -25,6 +27,8 @@ class PoolLease extends Connections {
   #pending = 0;
 
   constructor(config, options, emit) {
+    checkConfig(config);
+    checkDecode(config?.decode);
     super(config, options, emit);
     this.scope = null;
     this.learns = options.size > 1; // a request of a pool of one has no other connection

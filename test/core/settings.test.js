@@ -364,6 +364,23 @@ describe('A session with settings', () => {
     assert.deepEqual(row.toArray(), ["it's", '1.5', 'true', null]);
   });
 
+  it('costs no more in another one than it has settings', async () => {
+    const client = await connected();
+    const cpu = count => {
+      const begun = process.cpuUsage();
+      let session = client;
+      for (let i = 0; i < count; i++) session = session.with({ [`app.a${i}`]: i });
+      const { user, system } = process.cpuUsage(begun);
+      return [user + system, session];
+    };
+    cpu(1000);
+    const [time, session] = cpu(30000);
+    assert.ok(time < 1e6, `${time / 1000} ms`);
+    await assert.rejects(session.query('SELECT 1')); // the server has a limit
+    const { rows: [row] } = await cpu(300)[1].query("SELECT current_setting('app.a0') || current_setting('app.a299') AS both");
+    assert.equal(row.both, '0299');
+  });
+
   it('adds settings to those of the session that it is made from', async () => {
     const client = await connected();
     const base = client.with({ 'app.tenant': 1, 'app.user': 'me' });

@@ -793,7 +793,6 @@ describe('The connections of a pool', () => {
     it('are not tried again where the server says no, or the config makes no sense', async () => {
       await assert.rejects((await opened({}, { database: 'nowhere' })).query('SELECT 1'), { name: 'PostgresError', code: '3D000' });
       await assert.rejects((await opened({}, { database: 'nowhere' })).transaction(() => {}), { name: 'PostgresError', code: '3D000' });
-      await assert.rejects((await opened({}, { pasword: 'x' })).query('SELECT 1'), { name: 'TypeError', message: /pasword/ });
       let may = true; // as where a platform takes away the right to read the environment
       const { config } = await sharedServer();
       const get = () => {

@@ -7,6 +7,15 @@ const { Pool } = require('../../lib/pool');
 const STATEMENT = 'format, cache, paramTypes';
 const LIMITS = 'signal, statement_timeout';
 
+describe('A pool', () => {
+  it('refuses a wrong config at once', () => {
+    for (const [config, message] of [[{ pasword: 'x' }, /pasword is not an option: did you mean password/], [5, /config must be/],
+      [{ sslmode: 'yes' }, /sslmode must be/], ['postgres://h/?sslmdoe=require', /sslmdoe/], [{ user: 'a\0b' }, /NUL/], [{ decode: 5 }, /decode must be/]]) {
+      assert.throws(() => new Pool(config), { name: 'TypeError', message });
+    }
+  });
+});
+
 describe('Options of a pool', () => {
   it('are told by the error for one that there is not', () => {
     const message = (options, expected) =>

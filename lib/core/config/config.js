@@ -4,7 +4,7 @@ const path = require('node:path');
 const { homeFile } = require('./files');
 const { hostList } = require('./hosts');
 const { late } = require('../late');
-const { OPTIONS, ENCRYPTED, MODES, VERIFIED, check, isOption } = require('./options');
+const { OPTIONS, ENCRYPTED, MODES, VERIFIED, check, isOption, isUtf8 } = require('./options');
 const { kindOf } = require('../protocol');
 
 const later = late({ conninfo: () => require('./conninfo'), names: () => require('./names'), os: () => require('node:os') });
@@ -58,8 +58,7 @@ class Config {
  * @returns {object} by libpq's names; secrets are not enumerable
  */
 function resolve(config, overrides, env = process.env) {
-  const isText = typeof config === 'string' || config instanceof URL;
-  const { given: values, parameters, own } = fromObject(isText ? { connectionString: config } : config ?? {});
+  const { given: values, parameters, own } = read(config);
   const before = overrides && fromObject(connectArguments(overrides));
   // The address of a host that was overridden must not be used.
   if (before?.given.has('host')) before.given.set('hostaddr', '');
@@ -77,8 +76,7 @@ function resolve(config, overrides, env = process.env) {
     ssl: own.ssl === true ? {} : own.ssl || undefined
   });
   values.forEach((value, name) => {
-    checkNoNul(value, name);
-    const parsed = OPTIONS[name][0](value, name);
+    const parsed = parse(value, name);
     if (parsed !== undefined || name in DEFAULTS) result[name] = parsed;
   });
   if (!values.has('max_protocol_version')) result.max_protocol_version = result.min_protocol_version; // as in libpq
@@ -104,6 +102,15 @@ function resolve(config, overrides, env = process.env) {
 /** @throws {TypeError} for a text that would end at its NUL character */
 const checkNoNul = (text, name) => check(!text.includes('\0'), `${name} must not contain a NUL character`);
 
+/** @returns {*} the value of an option; throws a TypeError for a wrong one */
+function parse(text, name) {
+  checkNoNul(text, name);
+  return OPTIONS[name][0](text, name);
+}
+
+/** Checks a config alone: the environment may still change. @throws {TypeError} */
+const checkConfig = config => read(config).given.forEach(parse);
+
 /** @returns {object} the arguments of `connect()` as a config */
 function connectArguments({ port, host, ssl }) {
   check(port === null || !['object', 'function'].includes(typeof port), 'connect takes (port, host, ssl) or (socketPath), ' +
@@ -122,6 +129,8 @@ const OBJECT_OPTIONS = {
   decode: [() => true],
   fetch_types: [value => typeof value === 'boolean', 'a boolean']
 };
+
+const read = config => fromObject(typeof config === 'string' || config instanceof URL ? { connectionString: config } : config ?? {});
 
 /** Sorts the keys of a config object into libpq's options, the client's own, and parameters for the server. */
 function fromObject(config) {
@@ -185,6 +194,13 @@ function checkTogether(result) {
   for (const min of Object.keys(BOUNDS)) check(!(result[min] > result[BOUNDS[min]]), `${min} must not be greater than ${BOUNDS[min]}`);
 }
 
+let hasWarned = false;
+
+function warnOnce() {
+  if (!hasWarned) globalThis.process?.emitWarning?.('PGCLIENTENCODING is ignored: this library needs UTF8', 'QuickgresWarning');
+  hasWarned = true;
+}
+
 /** @returns {Object<string, string>} the parameters of StartupMessage, beside user and database */
 function startupParameters(values, extra, env) {
   const parameters = Object.create(null);
@@ -198,6 +214,7 @@ function startupParameters(values, extra, env) {
     if (value?.toLowerCase() !== 'default') put(SESSION_VARIABLES[variable], value);
   }
   for (const name in extra) put(name, extra[name]); // last, since the server takes the last of two spellings
+  if (env.PGCLIENTENCODING && !isUtf8(env.PGCLIENTENCODING)) warnOnce();
   put('client_encoding', 'UTF8');
   put('options', values.get('options'));
   put('application_name', values.get('application_name') ?? values.get('fallback_application_name'));
@@ -214,4 +231,4 @@ function userName() {
   }
 }
 
-module.exports = { OPTIONS, resolve };
+module.exports = { OPTIONS, checkConfig, resolve };

@@ -64,8 +64,8 @@ const seconds = checked(value => /^\s*[-+]?(?:\d+(?:\.\d*)?|\.\d+)\s*$/.test(val
   'a number of seconds', value => Math.min(Math.max(0, value), MAX_SECONDS));
 
 /** Parses the encoding: column values are decoded as UTF-8, so the server must send that. */
-const utf8 = checked(value => /^(?:auto|utf8|unicode)?$/.test(value.toLowerCase().replace(/[^a-z0-9]/g, '')),
-  'UTF8, as values are decoded from that', raw);
+const isUtf8 = value => /^(?:auto|utf8|unicode)?$/.test(value.toLowerCase().replace(/[^a-z0-9]/g, ''));
+const utf8 = checked(isUtf8, 'UTF8, as values are decoded from that', raw);
 
 /** Parses a TLS version in any case; an empty text sets no bound. */
 const tlsVersion = checked(value => TLS_VERSIONS.test(value), 'one of TLSv1, TLSv1.1, TLSv1.2, TLSv1.3',
@@ -90,7 +90,7 @@ const OPTIONS = {
   require_auth: [requireAuth, 'PGREQUIREAUTH', ''],
   channel_binding: [oneOf(['disable', 'prefer', 'require']), 'PGCHANNELBINDING', 'prefer'],
   connect_timeout: [seconds, 'PGCONNECT_TIMEOUT', '0'],
-  client_encoding: [utf8, 'PGCLIENTENCODING'],
+  client_encoding: [utf8],
   options: [raw, 'PGOPTIONS'],
   application_name: [raw, 'PGAPPNAME'],
   keepalives: [(value, name) => integer(value, name) !== 0, undefined, '1'],
@@ -151,4 +151,4 @@ function requireAuth(value, name) {
   return { allowed, named: new Set(negative ? [] : allowed), single: negative || items[1] ? null : methods[0] };
 }
 
-module.exports = { OPTIONS, ENCRYPTED, MODES, VERIFIED, check, isOption };
+module.exports = { OPTIONS, ENCRYPTED, MODES, VERIFIED, check, isOption, isUtf8 };

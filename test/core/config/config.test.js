@@ -380,7 +380,18 @@ describe('an object', () => {
       assert.throws(() => read(config), /client_encoding must be UTF8/);
     }
     assert.throws(() => read({ Client_Encoding: 'latin1' }), /did you mean client_encoding/);
-    assert.throws(() => read({}, undefined, { PGCLIENTENCODING: 'SQL_ASCII' }), /must be UTF8/);
+  });
+
+  it('ignores another encoding of the environment, with one warning', async () => {
+    const warnings = [];
+    const warn = ({ message }) => warnings.push(message);
+    process.on('warning', warn);
+    for (const PGCLIENTENCODING of ['utf-8', '', 'LATIN1', 'SQL_ASCII']) {
+      assert.equal(read({}, undefined, { PGCLIENTENCODING }).parameters.client_encoding, 'UTF8');
+    }
+    await new Promise(setImmediate);
+    process.off('warning', warn);
+    assert.deepEqual(warnings, ['PGCLIENTENCODING is ignored: this library needs UTF8']);
   });
 
   it('may have numbers and booleans for options', () => {
