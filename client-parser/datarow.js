@@ -170,8 +170,12 @@ export class Members {
 }
 delete Members.prototype.constructor; // a column may have this name
 
-/** Makes the class of a type's rows. An instance is a position in memory; everything else is in the prototype. */
-export function makeRowClass(type) {
+/**
+ * The class of a type's rows, which is made when the first struct is: it costs more than the rest of the type. An instance is a
+ * position in memory; everything else is in the prototype.
+ */
+export function rowClass(type) {
+  if (type.Row) return type.Row;
   class Row {
     /**
      * @param {Uint8Array} bytes with a DataRow message at `offset`
@@ -198,5 +202,5 @@ export function makeRowClass(type) {
   // Names first: row[0] is the first column, even if another column has the name '0'.
   type.names.forEach((name, index) => Object.hasOwn(Members.prototype, name) || define(name, index, true));
   type.names.forEach((name, index) => define(index, index, false));
-  return Row;
+  return (type.Row = Row);
 }

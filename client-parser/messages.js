@@ -2,7 +2,7 @@
 // end, and the platform. It trusts no length and no terminator.
 // https://www.postgresql.org/docs/current/protocol-message-formats.html
 
-import { check, endOf, int16, int32, makeRowClass, slice, uint16 } from './datarow.js';
+import { check, endOf, int16, int32, rowClass, slice, uint16 } from './datarow.js';
 import { named } from './errors.js';
 
 // https://www.postgresql.org/docs/current/protocol-error-fields.html
@@ -118,9 +118,9 @@ export class RowDescription {
     return this.known.get(key);
   }
 
-  get 0() { return this.type(0).Row; }
+  get 0() { return rowClass(this.type(0)); }
 
-  get 1() { return this.type(1).Row; }
+  get 1() { return rowClass(this.type(1)); }
 
   /**
    * @param {number} binary 1 if the columns are binary, whatever the description says
@@ -150,9 +150,8 @@ export class RowDescription {
         decoders: columns.map(column => this.#decoderOf(column, binary || column.binary, decode)),
         /** undefined if a column's name cannot be assigned. */
         Shape: names.includes('__proto__') ? undefined : Shape,
-        row: undefined,
-        /** The class of structs, which costs more than all the rest, and may not be needed. */
-        get Row() { return (this.row ??= makeRowClass(this)); }
+        /** The class of structs, which costs more than all the rest: made by rowClass. */
+        Row: undefined
       };
     }
     return types[binary];

@@ -1,4 +1,4 @@
-import { Chunk, checkRow, objectAt } from './datarow.js';
+import { Chunk, checkRow, objectAt, rowClass } from './datarow.js';
 import { check } from './errors.js';
 import { PostgresError, decodeCommandComplete, decodeCopyResponse, decodeFields } from './messages.js';
 import { RowParser } from './row-parser.js';
@@ -75,6 +75,6 @@ export class RowReader {
     if (this.#chunk?.bytes !== bytes) this.#chunk = new Chunk(bytes, bytes.length, type);
     // rows() sets `plain` where it wants no structs: making objects at once costs less.
     if (!this.plain) checkRow(this.#chunk, start);
-    this.rows.push(this.plain ? objectAt(this.#chunk, start) : new type.Row(bytes, start, this.#chunk));
+    this.rows.push(this.plain ? objectAt(this.#chunk, start) : new (rowClass(type))(bytes, start, this.#chunk));
   }
 }

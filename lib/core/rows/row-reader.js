@@ -1,7 +1,7 @@
 'use strict';
 
 const { backend, decodeCommandComplete, decodeCopyResponse, protocolError } = require('../protocol');
-const { Chunk, arrayAt, int32, objectAt } = require('../../../client-parser/datarow.js');
+const { Chunk, arrayAt, int32, objectAt, rowClass } = require('../../../client-parser/datarow.js');
 const decoding = require('./decode');
 const { RowParser } = require('./row-parser');
 
@@ -62,7 +62,7 @@ class Memory {
   }
 }
 
-const structAt = (chunk, off) => new chunk.type.Row(chunk.bytes, off, chunk);
+const structAt = (chunk, off) => new (rowClass(chunk.type))(chunk.bytes, off, chunk);
 
 /** The row at `off` as `make` makes it, or the data of a CopyData message. */
 function rowAt(chunk, off, make) {
@@ -107,9 +107,10 @@ class RowReader {
     const structs = (this._structs ??= []);
     for (let chunk = this._next; chunk !== null; this._next = chunk = chunk.next) {
       const { bytes, end, type } = chunk;
+      const Row = type && (type.Row ?? rowClass(type));
       for (let at = chunk.start; at < end; at += 1 + int32(bytes, at + 1)) {
         const isRow = type !== null && (bytes[at + 5] << 8 | bytes[at + 6]) === type.count;
-        structs.push(isRow ? new type.Row(bytes, at, chunk) : rowAt(chunk, at, structAt)); // or throws
+        structs.push(isRow ? new Row(bytes, at, chunk) : rowAt(chunk, at, structAt)); // or throws
       }
     }
     return structs;

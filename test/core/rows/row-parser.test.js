@@ -17,6 +17,8 @@ function textRow(...values) {
   return new parser[0](Buffer.concat([SECRET, dataRow(...values), SECRET]), SECRET.length);
 }
 
+const { rowClass } = require('../../../client-parser/datarow.js');
+
 describe('RowParser', () => {
   it('reads a RowDescription', () => {
     const parser = new RowParser(DESCRIPTION);
@@ -96,14 +98,15 @@ describe('RowParser', () => {
   it('makes one class of rows for each map of decoders and each format', () => {
     const parser = new RowParser(DESCRIPTION);
     const decode = { 23: [(buf, start, end) => Number(buf.latin1Slice(start, end)), undefined] };
-    const { Row } = parser.type(0, decode);
-    assert.equal(parser.type(0, decode).Row, Row);
-    assert.notEqual(parser.type(1, decode).Row, Row);
-    assert.notEqual(parser.type(0, { ...decode }).Row, Row);
+    const classOf = (...type) => rowClass(parser.type(...type));
+    const Row = classOf(0, decode);
+    assert.equal(classOf(0, decode), Row);
+    assert.notEqual(classOf(1, decode), Row);
+    assert.notEqual(classOf(0, { ...decode }), Row);
     assert.notEqual(parser[0], Row);
     assert.deepEqual(new Row(dataRow('7', 'x')).toArray(), [7, 'x']);
     assert.deepEqual(new Row(dataRow(null, null)).toArray(), [null, null], 'NULL is not decoded');
-    assert.deepEqual(new (parser.type(1, decode).Row)(dataRow('7', 'x')).toArray(),
+    assert.deepEqual(new (classOf(1, decode))(dataRow('7', 'x')).toArray(),
       [Buffer.from('7'), Buffer.from('x')]);
   });
 
