@@ -2,6 +2,7 @@
 
 const assert = require('node:assert/strict');
 const { inspect } = require('node:util');
+const { rowClass } = require('../../../client-parser/datarow.js');
 const { RowParser, RowReader, int32 } = require('../../../lib/core/rows');
 const { hex, rowDescription, dataRow } = require('../../support');
 
@@ -16,8 +17,6 @@ function textRow(...values) {
   const parser = new RowParser(rowDescription(...values.map((value, index) => `c${index}`)));
   return new parser[0](Buffer.concat([SECRET, dataRow(...values), SECRET]), SECRET.length);
 }
-
-const { rowClass } = require('../../../client-parser/datarow.js');
 
 describe('RowParser', () => {
   it('reads a RowDescription', () => {
