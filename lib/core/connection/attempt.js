@@ -30,6 +30,13 @@ const STEP = {
   ASK: 'asking what kind of session it is'
 };
 
+/** Why another attempt at the same server may succeed. */
+const REASON = {
+  UNBOUND: 'the server does not offer channel binding, which is optional',
+  BROKEN: 'the TLS handshake failed',
+  REFUSED: 'the server refused the session over TLS before it asked for anything'
+};
+
 const NAME_THE_SIGNER = 'pass its certificate authority: a file as sslrootcert, or PEM text as ssl.ca';
 
 /** PgBouncer and Neon's pooler say so of settings in the config. */
@@ -85,8 +92,10 @@ class Attempt extends EventEmitter {
     this.stream = null;
     /** Whether requests of the client were sent. */
     this.requestsSent = false;
-    /** Whether it failed for lack of channel binding, which is optional. */
-    this.unbound = false;
+    /** @type {string|undefined} one of REASON */
+    this.reason = undefined;
+    /** Whether there is TLS on the stream. */
+    this.encrypted = false;
     /** Whether its connection is not wanted, or was handed over. */
     this.released = false;
     this.#ended = new Promise((_, reject) => { this.#reject = reject; });
@@ -188,4 +197,4 @@ class Attempt extends EventEmitter {
   }
 }
 
-module.exports = { Attempt, failed, unexpected, STEP };
+module.exports = { Attempt, failed, unexpected, REASON, STEP };

@@ -1,6 +1,6 @@
 'use strict';
 
-const { unexpected } = require('./attempt');
+const { unexpected, REASON } = require('./attempt');
 const { late } = require('../late');
 const { backend, ConnectionError, frame, frontend, protocolError } = require('../protocol');
 
@@ -28,9 +28,48 @@ const refuse = what => new ConnectionError(what, { code: '28000' });
 const answer = (...parts) => frame(frontend.PasswordMessage, ...parts);
 
 /**
+ * What goes with the StartupMessage if `require_auth` leaves one method: `parts`, `isLast` if the client sends nothing more, and
+ * `scram`, which has begun. md5 needs the server's salt.
+ */
+const AHEAD = {
+  none: () => ({ parts: [], isLast: true }),
+  password: login => ({ parts: [cleartext(login)], isLast: true }),
+  [SCRAM](login) {
+    const scram = scramFor(login, login.binding);
+    return { parts: [initialResponse(scram)], isLast: false, scram };
+  }
+};
+const NOTHING = { parts: [], isLast: false };
+
+function sentAhead(login) {
+  const { single } = login.config.require_auth;
+  if (!Object.hasOwn(AHEAD, single)) return NOTHING;
+  checkAllowed(login, single);
+  return AHEAD[single](login);
+}
+
+/** How the client answers each request of the server, up to AuthenticationOk. */
+const ANSWERS = {
+  [CLEARTEXT]({ login, ahead, send }) { if (ahead === NOTHING) send(true, cleartext(login)); },
+
+  [MD5]({ login, send }, salt) { send(true, md5(login, salt)); },
+
+  async [SASL]({ login, ahead, attempt, send, expect }, mechanisms) {
+    const scram = chooseMechanism(login, mechanisms, ahead.scram, attempt);
+    if (ahead === NOTHING) send(false, initialResponse(scram));
+    const challenge = await expect(SASL_CONTINUE);
+    const proof = await scram.final(challenge.toString('latin1'));
+    const { unread } = attempt;
+    if (unread.length > 0 && unread[0] !== backend.ErrorResponse) throw unexpected(unread);
+    send(true, answer(proof));
+    scram.verify((await expect(SASL_FINAL)).toString('latin1'));
+  }
+};
+
+/**
  * Sends the StartupMessage and authenticates in the way that the server asks for. The client refuses a method that
  * `require_auth` forbids, a cleartext password on a way that others can read, and AuthenticationOk before the method is
- * complete. If `require_auth` leaves one method, the answer goes with the StartupMessage.
+ * complete.
  * @param {object} login `config`, `password`, `encrypted`, `local` (the way is on this machine), `binding`
  *   (tls-server-end-point data or null)
  * @param {object} exchange `attempt`, `startupMessage`, `early` (an answer may go with it), `send(isLast, ...buffers)`,
@@ -38,39 +77,28 @@ const answer = (...parts) => frame(frontend.PasswordMessage, ...parts);
  * @throws {ConnectionError} 28000 if the client refuses, 08P01 for a protocol violation
  */
 async function authenticate(login, { attempt, startupMessage, early, send, request }) {
-  const { single } = login.config.require_auth;
-  const sent = early && single !== 'md5' ? single : null;
-  if (sent !== null) checkAllowed(login, sent);
-  let scram = sent === SCRAM ? scramFor(login, true) : null;
-  const first = sent === 'password' ? [cleartext(login)] : scram ? [initialResponse(scram)] : [];
-  send(sent !== null && scram === null, startupMessage, ...first);
-
+  const ahead = early ? sentAhead(login) : NOTHING;
+  send(ahead.isLast, startupMessage, ...ahead.parts);
   const expect = async expected => {
     const { code, data } = await request();
     if (code === expected) return data;
     if (code === OK) throw refuse('the server accepted the client before it proved that it knows the password');
     throw protocolError(`the server asks for ${methodOf(code)} out of order`);
   };
-  const { code, data } = await request();
+  let first;
+  try {
+    first = await request();
+  } catch (error) {
+    // A password that was sent under TLS is not sent again without.
+    const isSent = login.config.require_auth.single === 'password';
+    if (error.code === '28000' && attempt.encrypted && !isSent) attempt.reason = REASON.REFUSED;
+    throw error;
+  }
+  const { code, data } = first;
   checkAllowed(login, methodOf(code));
   if (code === OK) return;
-  if (code === CLEARTEXT) {
-    if (sent === null) send(true, cleartext(login));
-  } else if (code === MD5) {
-    send(true, md5(login, data));
-  } else if (code === SASL) {
-    const plus = chooseMechanism(login, data, scram, attempt);
-    if (scram === null) {
-      scram = scramFor(login, plus);
-      send(false, initialResponse(scram));
-    }
-    const challenge = await expect(SASL_CONTINUE);
-    const proof = await scram.final(challenge.toString('latin1'));
-    const { unread } = attempt;
-    if (unread.length > 0 && unread[0] !== backend.ErrorResponse) throw unexpected(unread);
-    send(true, answer(proof));
-    scram.verify((await expect(SASL_FINAL)).toString('latin1'));
-  } else throw protocolError(`the server asks for ${methodOf(code)} out of order`);
+  if (!Object.hasOwn(ANSWERS, code)) throw protocolError(`the server asks for ${methodOf(code)} out of order`);
+  await ANSWERS[code]({ login, ahead, attempt, send, expect }, data);
   await expect(OK);
 }
 
@@ -110,26 +138,26 @@ function md5(login, salt) {
 
 /**
  * Reads the server's mechanisms, each with a NUL behind it and one more at the end.
- * @returns {boolean} whether to use channel binding
+ * @param {object} [begun] the SCRAM that went with the StartupMessage
+ * @returns {object} the SCRAM to continue
  */
-function chooseMechanism(login, list, scram, attempt) {
+function chooseMechanism(login, list, begun, attempt) {
   const offered = list.toString('latin1').split('\0');
   if (offered.pop() !== '' || offered.pop() !== '') throw protocolError('a list of SASL mechanisms without its end');
   const plus = offered.includes(PLUS);
-  if (scram === null && plus && !login.encrypted) {
+  if (begun === undefined && plus && !login.encrypted) {
     throw refuse('the server offers SCRAM-SHA-256-PLUS over a connection without TLS');
   }
-  const mechanism = scram?.mechanism ?? (plus && login.binding ? PLUS : 'SCRAM-SHA-256');
-  if (offered.includes(mechanism)) return plus;
-  attempt.unbound = mechanism === PLUS && login.config.channel_binding === 'prefer';
+  const mechanism = begun?.mechanism ?? (plus && login.binding ? PLUS : 'SCRAM-SHA-256');
+  if (offered.includes(mechanism)) return begun ?? scramFor(login, plus ? login.binding : null);
+  if (mechanism === PLUS && login.config.channel_binding === 'prefer') attempt.reason = REASON.UNBOUND;
   // The server is not authenticated yet, so only plausible names are shown.
   const names = offered.filter(name => /^[A-Z0-9_-]{1,20}$/.test(name)).slice(0, 10).join(', ');
   throw refuse(`the server offers ${names || 'nothing'} and not ${mechanism}`);
 }
 
-/** @returns {object} see `startScram`; with `plus`, bound to the channel if possible */
-function scramFor(login, plus) {
-  const binding = plus ? login.binding : null;
+/** @returns {object} see `startScram`; bound to the channel if there is `binding` */
+function scramFor(login, binding) {
   if (binding === null && login.config.channel_binding === 'require') {
     const why = !login.encrypted ? 'the connection has no TLS'
       : login.binding ? 'the server does not offer it'

@@ -19,10 +19,11 @@ const ON_ITS_WAY = 1000;
  * server closes the connection after it has passed the request on. A proxy or pooler may reset it earlier, so a reset is
  * followed by a wait of one second. If the way takes even longer, or closes early in good order, the request may hit a later
  * query: no client can know.
+ * @param {string} sslmode that gives the same protection
  * @returns {Promise<void>} resolves when the request is over; the server does not say whether anything was cancelled
  * @throws {ConnectionError} if it could not be sent, or after connect_timeout (10 s by default)
  */
-async function sendCancel(config, target, encrypted, backendKey, signal) {
+async function sendCancel(config, target, sslmode, backendKey, signal) {
   const where = `cancel request to ${target.where}`;
   if (backendKey === null) throw failed(`${where}: the server sent no BackendKeyData`);
   if (config.socket && typeof config.socket !== 'function') {
@@ -30,7 +31,7 @@ async function sendCancel(config, target, encrypted, backendKey, signal) {
   }
   const attempt = new Attempt(where, { seconds: config.connect_timeout || LIMIT, signal });
   try {
-    await dial(config, target, attempt, encrypted ? 'must' : 'no');
+    await dial(config, target, attempt, sslmode);
     attempt.doing = 'waiting for the server to take it';
     attempt.socket.stream.write(frame(null, CANCEL_REQUEST, backendKey));
     const error = await attempt.wait(resolve => attempt.socket.handOver({ chunk() {}, closed: resolve }));

@@ -1,6 +1,6 @@
 'use strict';
 
-const { Attempt, STEP } = require('./attempt');
+const { Attempt, REASON, STEP } = require('./attempt');
 const { lookupPassword } = require('../config');
 const { ask, dial } = require('./dial');
 const { late } = require('../late');
@@ -9,9 +9,6 @@ const { start } = require('./startup');
 const { inOrder, targets } = require('./targets');
 
 const later = late({ cancel: () => require('./cancel'), tls: () => require('./tls') });
-
-/** What each sslmode tries first; `try` accepts a refusal. */
-const ENCRYPT = { disable: 'no', allow: 'no', prefer: 'try' };
 
 /** Seconds that a pool tries a host without connect_timeout: one of several, and the only one, which may have to start. */
 const ONE_OF_SEVERAL = 2;
@@ -44,17 +41,18 @@ async function connect(config, hooks, signal) {
       let promise;
       const password = () => promise ??= passwordFor(config, entry);
       const places = await targets(config, entry, seconds, signal);
-      const { length } = places;
-      for (const [i, target] of places.entries()) {
-        const quick = length > 1 && i < length;
-        const error = target.error ?? await connectTo(config, { target, seconds, quick, wanted, password }, hooks, signal);
-        if (error === null) return void silent?.delete(index);
-        if (quick && error.code === 'ETIMEDOUT') {
-          places.push(target); // the way to it may be long
-          continue;
+      const slow = []; // that have not accepted quickly: the way to them may be long
+      for (const [list, quick] of [[places, places.length > 1], [slow, false]]) {
+        for (const target of list) {
+          const error = target.error ?? await connectTo(config, { target, seconds, quick, wanted, password }, hooks, signal);
+          if (error === null) return void silent?.delete(index);
+          if (quick && error.code === 'ETIMEDOUT') {
+            slow.push(target);
+            continue;
+          }
+          failures.push({ where: target.where, error });
+          if (error instanceof TimeoutError) silent?.set(index, performance.now());
         }
-        failures.push({ where: target.where, error });
-        if (error instanceof TimeoutError) silent?.set(index, performance.now());
       }
     }
   }
@@ -91,7 +89,7 @@ async function passwordFor({ user, database, password, passfile, require_auth: a
  */
 async function connectTo(config, { target, seconds, quick, wanted, password }, hooks, signal) {
   const begun = seconds > 0 ? performance.now() : 0; // loading `performance` takes milliseconds
-  let plan = { wanted, encrypt: ENCRYPT[target.sslmode] ?? 'must', early: true };
+  let plan = { wanted, sslmode: target.sslmode === 'allow' ? 'disable' : target.sslmode, early: true };
   for (;;) {
     const attempt = new Attempt(target.where, { seconds, begun, signal, quick });
     try {
@@ -102,7 +100,7 @@ async function connectTo(config, { target, seconds, quick, wanted, password }, h
       // Requests that may have been executed are not repeated.
       const mayRepeat = !attempt.requestsSent || (error instanceof PostgresError && attempt.doing !== STEP.WAIT);
       if (signal?.aborted || !mayRepeat) throw error;
-      plan = otherPlan(config, target, plan, attempt, error);
+      plan = otherPlan(target, plan, attempt.reason, error);
       if (plan !== null) continue;
       // As in libpq, another place may succeed; also if a server hangs up or times out.
       const mayMoveOn = error instanceof PostgresError ? error.code === '57P03'
@@ -114,22 +112,16 @@ async function connectTo(config, { target, seconds, quick, wanted, password }, h
 }
 
 /** @returns {object|null} how to try the same server again after an attempt */
-function otherPlan(config, { sslmode }, plan, { doing, socket, stream, unbound }, error) {
-  if (unbound) return { ...plan, early: false };
-  if (sslmode === 'allow' && plan.encrypt === 'no' && error.code === '28000') return { ...plan, encrypt: 'must' };
-  if (sslmode !== 'prefer' || plan.encrypt === 'no') return null;
-  // A password that was sent under TLS is not sent again without.
-  const refused = socket?.stream !== stream && doing === STEP.START && error.code === '28000' &&
-    config.require_auth.single !== 'password';
-  const broken = doing === STEP.TLS && error.code !== '08001'; // after a timeout nothing else is tried
-  return refused || broken ? { ...plan, encrypt: 'no' } : null;
+function otherPlan({ sslmode }, plan, reason, { code }) {
+  if (reason === REASON.UNBOUND) return { ...plan, early: false };
+  if (sslmode === 'allow' && plan.sslmode === 'disable' && code === '28000') return { ...plan, sslmode: 'require' };
+  return plan.sslmode === 'prefer' && reason !== undefined ? { ...plan, sslmode: 'disable' } : null;
 }
 
 async function open(config, target, password, plan, attempt, hooks) {
   // The password may take a while, and the other steps do not need it.
-  const [given] = await Promise.all([attempt.wait(password()), dial(config, target, attempt, plan.encrypt)]);
-  const { socket, stream } = attempt;
-  const encrypted = socket.stream !== stream;
+  const [given] = await Promise.all([attempt.wait(password()), dial(config, target, attempt, plan.sslmode)]);
+  const { socket, stream, encrypted } = attempt;
   const byCaller = stream.encrypted === true; // the caller's own stream may be encrypted
   const login = {
     config,
@@ -142,13 +134,15 @@ async function open(config, target, password, plan, attempt, hooks) {
   const session = await start(config, plan, attempt, login, hooks);
   attempt.checkAborted();
   attempt.release();
+  const isEncrypted = encrypted || (byCaller && config.socket.encrypts === true);
+  const protection = !isEncrypted ? 'disable' : plan.sslmode === 'prefer' ? 'require' : plan.sslmode;
   hooks.ready(Object.assign(session, {
     config,
     socket,
     reader: new FrameReader(),
     host: target.host ?? target.hostaddr,
     port: target.port,
-    cancel: signal => later.cancel.sendCancel(config, target, encrypted || (byCaller && config.socket.encrypts === true), session.backendKey, signal)
+    cancel: signal => later.cancel.sendCancel(config, target, protection, session.backendKey, signal)
   }));
   socket.deliver(attempt.unread);
 }

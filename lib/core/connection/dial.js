@@ -1,7 +1,7 @@
 'use strict';
 
 const net = require('node:net');
-const { failed, STEP } = require('./attempt');
+const { failed, REASON, STEP } = require('./attempt');
 const { late } = require('../late');
 const { ConnectionError, TimeoutError, frame, kindOf, protocolError } = require('../protocol');
 const { Socket } = require('./socket');
@@ -22,18 +22,18 @@ const isDeno = process.versions?.deno !== undefined;
  * Opens a stream to a server (TCP, a Unix socket or the caller's own), and TLS on it if wanted. The attempt then has the
  * Socket; with TLS, the Socket's stream is another than the attempt's.
  * @param {object} target one of `targets()`
- * @param {'no'|'try'|'must'} encrypt `try` continues without TLS if the server has none
+ * @param {string} sslmode of this attempt; with 'prefer' it continues without TLS if the server has none
  */
-async function dial(config, target, attempt, encrypt) {
+async function dial(config, target, attempt, sslmode) {
   attempt.doing = STEP.TLS_SETUP;
   // A socket function with the property `encrypts` does TLS itself, according to sslmode.
-  const options = encrypt === 'no' || config.socket?.encrypts ? null : later.tlsOptions(config, target);
+  const options = sslmode === 'disable' || config.socket?.encrypts ? null : later.tlsOptions(config, target);
   attempt.doing = STEP.CONNECT;
-  if (config.socket) await takeStream(config, target, attempt, encrypt);
+  if (config.socket) await takeStream(config, target, attempt, sslmode);
   else await openStream(config, target, attempt, options === null || !isDeno);
   if (options === null) return;
   const direct = config.sslnegotiation === 'direct';
-  if (!direct && !await requestTls(attempt, encrypt, config.ssl ? 'ssl' : `sslmode=${target.sslmode}`)) return;
+  if (!direct && !await requestTls(attempt, sslmode === 'prefer', config.ssl ? 'ssl' : `sslmode=${target.sslmode}`)) return;
   attempt.socket.detach();
   if (attempt.unread.length > 0) throw protocolError('unencrypted bytes before TLS, maybe an attack');
   const secure = later.tls.connect({ ...options, socket: attempt.stream });
@@ -41,7 +41,13 @@ async function dial(config, target, attempt, encrypt) {
   attempt.socket.attach(secure);
   // Servers before PostgreSQL 17 and many poolers hang up here.
   attempt.doing = direct ? STEP.DIRECT_TLS : STEP.TLS;
-  await attempt.wait(resolve => secure.once('secureConnect', resolve));
+  attempt.encrypted = true;
+  try {
+    await attempt.wait(resolve => secure.once('secureConnect', resolve));
+  } catch (error) {
+    if (!(error instanceof TimeoutError)) attempt.reason = REASON.BROKEN;
+    throw error;
+  }
   if (direct && secure.alpnProtocol !== options.ALPNProtocols[0]) {
     throw protocolError('the server did not agree on the protocol "postgresql" (ALPN)');
   }
@@ -59,10 +65,9 @@ function openStream({ keepalives, keepalives_idle: idle }, { address }, attempt,
 }
 
 /** Takes the caller's Duplex; closes one that comes too late. */
-async function takeStream({ socket, sslrootcert, sslcert }, { host, hostaddr, port, sslmode }, attempt, encrypt) {
-  const mode = encrypt === 'no' ? 'disable' : encrypt === 'must' && /^(?:allow|prefer)$/.test(sslmode) ? 'require' : sslmode;
+async function takeStream({ socket, sslrootcert, sslcert }, { host, hostaddr, port }, attempt, sslmode) {
   const get = typeof socket === 'function' ? socket : () => socket;
-  const given = ask('socket', get, { host: host ?? hostaddr, port, sslmode: mode, sslrootcert, sslcert });
+  const given = ask('socket', get, { host: host ?? hostaddr, port, sslmode, sslrootcert, sslcert });
   given.then(stream => { if (attempt.released) stream?.destroy?.(); }, () => {});
   const stream = await attempt.wait(given);
   if (typeof stream?.write !== 'function' || typeof stream.on !== 'function') {
@@ -83,11 +88,11 @@ const ask = (name, get, whom) => Promise.resolve(whom).then(get).catch(error => 
 /**
  * Sends an SSLRequest. The answer must be one byte: bytes behind it would be read as if they had come through TLS
  * (CVE-2021-23222).
- * @param {string} encrypt 'must', or 'try': the server may refuse
+ * @param {boolean} isOptional whether the server may refuse
  * @param {string} option that demands it
  * @returns {Promise<boolean>} whether to do TLS
  */
-async function requestTls(attempt, encrypt, option) {
+async function requestTls(attempt, isOptional, option) {
   attempt.doing = STEP.TLS_REQUEST;
   attempt.socket.stream.write(frame(null, SSL_REQUEST));
   await attempt.more();
@@ -96,7 +101,7 @@ async function requestTls(attempt, encrypt, option) {
   // The error does not repeat the bytes, since their sender is unknown (CVE-2024-10977).
   if (answer !== YES && answer !== NO) throw protocolError(`the server answered SSLRequest with byte ${answer}, neither S nor N`);
   if (unread.length > 1) throw protocolError('unencrypted bytes behind the answer, maybe an attack');
-  if (answer === NO && encrypt === 'must') throw failed(`the server does not support TLS, but ${option} requires it`);
+  if (answer === NO && !isOptional) throw failed(`the server does not support TLS, but ${option} requires it`);
   attempt.unread = unread.subarray(1);
   return answer === YES;
 }

@@ -43,14 +43,21 @@ class Socket {
     this.stream = null;
   }
 
-  /** The option `onread` of net.connect and tls.connect; undefined if none works. */
+  /**
+   * The option `onread` of net.connect and tls.connect; undefined if none works. Node.js asks `buffer` for memory after each
+   * callback, unless the callback throws: then it goes on with what it has, although `next` is another.
+   *
+   *     small ──read──▶ callback ──▶ small ──read──▶ callback: it was full ──▶ large ──read──▶ callback ──▶ large …
+   *                                                     └─ it throws ────────▶ small ──read──▶ callback: which one has the bytes?
+   *
+   * Both are zeroed meanwhile, so the one that has bytes was read into.
+   */
   get onread() {
     if (isWorkerd) return undefined;
     const small = Buffer.allocUnsafe(SMALL);
     let used = small;
     let next = small;
     const callback = length => {
-      // If anything throws after a read, Node uses the same memory again, not the next one. Until that has bytes, both are zeroed.
       if (used !== next && (length > SMALL || next.subarray(0, length).some(Boolean))) used = next;
       this.#listener.chunk(used, length);
       if (next === small && length === SMALL) next = Buffer.alloc(LARGE);

@@ -4,6 +4,7 @@ const assert = require('node:assert/strict');
 const crypto = require('node:crypto');
 const { inspect } = require('node:util');
 const { authenticate } = require('../../../lib/core/connection/auth');
+const { REASON } = require('../../../lib/core/connection/attempt');
 const { resolve } = require('../../../lib/core/config');
 
 const OK = [0, ''];
@@ -16,7 +17,7 @@ const BINDING = crypto.randomBytes(32);
 /** Authentication on a connection to another host without TLS, unless said otherwise, and its server. */
 class Exchange {
   done = false;
-  unbound = false;
+  reason = undefined;
   unread = Buffer.alloc(0);
 
   constructor(options, connection) {
@@ -324,15 +325,15 @@ describe('Authentication', () => {
   });
 
   it('tells that it is worth trying again without channel binding, unless that is required', async () => {
-    const tries = { prefer: true, require: false };
-    for (const [channel_binding, unbound] of Object.entries(tries)) {
+    const tries = { prefer: REASON.UNBOUND, require: undefined };
+    for (const [channel_binding, reason] of Object.entries(tries)) {
       const auth = make(
         { require_auth: 'scram-sha-256', channel_binding },
         { encrypted: true, binding: BINDING }
       );
       await auth.early();
       await assert.rejects(respond(auth, SASL), refused(/offers SCRAM-SHA-256 and not SCRAM-SHA-256-PLUS/));
-      assert.equal(auth.unbound, unbound);
+      assert.equal(auth.reason, reason);
     }
   });
 
