@@ -259,6 +259,7 @@ export type Receiver = RowReader<any> | Writable | PacketReceiver;
  * asks a database for them, and declares them here. While it is empty, methods take any text.
  */
 export interface Queries {}
+/** The texts in Queries. */
 export type Listed = keyof Queries;
 
 /** A text that is not in Queries. */
@@ -279,6 +280,10 @@ export type Arguments<X, More extends readonly unknown[]> = [Listed] extends [ne
 export type TextArguments<X, More extends readonly unknown[]> =
   [Listed] extends [never] ? [values?: Values, ...More] : Arguments<X, More>;
 
+type LastArguments<X> = [Listed] extends [never] ? [values: Values | undefined, options: QueryOptions]
+  : Arguments<X, [options?: Format | QueryOptions, cache?: boolean]>;
+type LastResult<X> = [Listed] extends [never] ? Receiver : X extends Listed ? RowReader<ListedRow<X, boolean>> : Receiver;
+
 /** The row of a text in Queries, with or without `decode`; any where that is not known. */
 export type ListedRow<X, D> = X extends Listed ? Queries[X] extends { row: infer R extends object }
   ? boolean extends D ? any : D extends true ? R : { [K in keyof R]: AsText<R[K]> } : any : any;
@@ -293,6 +298,9 @@ type WithMode<B> = { decode: B; stream?: undefined; format?: TextFormat | undefi
 /** A query of a batch, whose values fit if it is in Queries. */
 type BatchArguments<E> = E extends Listed ? Arguments<E, []> extends [values: any] ? readonly [E, ...Arguments<E, []>] : E
   : E extends readonly [infer X extends Listed, ...any[]] ? readonly [X, ...Arguments<X, [options?: BatchOptions]>] : BatchQuery;
+/** Queries whose rows have the types R, which are not inferred if some texts have types. */
+type BatchOf<R> = [Listed] extends [never] ? { readonly [I in keyof R]: BatchQuery }
+  : [R] extends [infer Q] ? { readonly [I in keyof Q]: BatchQuery } : never;
 type BatchRow<E, D> = E extends Listed ? ListedRow<E, D>
   : E extends readonly [infer X extends Listed, any?] ? ListedRow<X, D> : AnyColumns;
 
@@ -556,14 +564,12 @@ export abstract class Session<D extends boolean = true> extends EventEmitter {
     text: OtherText<X>, values: Values | undefined, options: QueryOptions & WithDecode): Promise<RowReader<T>>;
   query<T extends Columns<T, Decoded<D, ColumnValue>> = AnyColumns, X extends string = string>(
     text: OtherText<X>, values: Values | undefined, options: QueryOptions & { stream?: undefined }): Promise<RowReader<T>>;
-  query<X extends string = string>(text: OtherText<X>, values: Values | undefined, options: QueryOptions): Promise<Receiver>;
   query<X extends Listed, S>(
     this: S, text: X, ...more: Arguments<X, [options?: TextFormat | (QueryOptions & AsConfigured), cache?: boolean]>):
     Promise<RowReader<ListedRow<X, Decodes<S>>>>;
   query<X extends Listed, const B extends boolean>(
     text: X, ...more: Arguments<X, [options: QueryOptions & WithMode<B>]>): Promise<RowReader<ListedRow<X, B>>>;
-  query<X extends string>(text: X, ...more: Arguments<X, [options?: Format | QueryOptions, cache?: boolean]>):
-    Promise<RowReader<ListedRow<X, boolean>>>;
+  query<X extends string>(text: X, ...more: LastArguments<X>): Promise<LastResult<X>>;
 
   /**
    * Sends a text of one or more statements, without parameters. They are one transaction, unless the text has BEGIN and COMMIT.
@@ -581,11 +587,11 @@ export abstract class Session<D extends boolean = true> extends EventEmitter {
    * @returns the results; rejects with the first error, whose `index` is that of the query
    */
   batch(queries: [Listed] extends [never] ? readonly BatchQuery[] : never, options?: RequestOptions): Promise<RowReader[]>;
-  batch<R extends readonly object[] = never>(
-    queries: [R] extends [infer Q] ? { readonly [I in keyof Q]: BatchQuery } : never, options?: RequestOptions):
+  batch<const B extends readonly BatchQuery[], S>(this: S, queries: B & { readonly [I in keyof B]: BatchArguments<B[I]> },
+    ...more: [Listed] extends [never] ? None : [options?: RequestOptions]):
+    Promise<{ -readonly [I in keyof B]: RowReader<BatchRow<B[I], Decodes<S>>> }>;
+  batch<R extends readonly object[] = never>(queries: BatchOf<R>, options?: RequestOptions):
     Promise<{ -readonly [I in keyof R]: RowReader<R[I]> }>;
-  batch<const B extends readonly BatchQuery[], S>(
-    this: S, queries: B & { readonly [I in keyof B]: BatchArguments<B[I]> }, options?: RequestOptions): Promise<{ -readonly [I in keyof B]: RowReader<BatchRow<B[I], Decodes<S>>> }>;
 
   /**
    * Runs a function in a transaction, or behind a savepoint if this is a transaction. Commits when the function returns, and
@@ -628,7 +634,7 @@ export abstract class Session<D extends boolean = true> extends EventEmitter {
     this: S, text: X, ...more: Arguments<X, [options?: CursorOptions & AsConfigured]>): Cursor<ListedRow<X, Decodes<S>>>;
   cursor<X extends Listed, const B extends boolean>(
     text: X, ...more: Arguments<X, [options: CursorOptions & WithMode<B>]>): Cursor<ListedRow<X, B>>;
-  cursor<X extends string>(text: X, ...more: Arguments<X, [options?: CursorOptions]>): Cursor<ListedRow<X, boolean>>;
+  cursor<X extends string>(text: X, ...more: TextArguments<X, [options?: CursorOptions]>): Cursor<ListedRow<X, boolean>>;
 
   /**
    * Writes the result of a query to a target, without making rows. Nothing is written before the first rows or the end. If the

@@ -7,8 +7,7 @@ const { randomBytes } = require('node:crypto');
 const fs = require('node:fs');
 const path = require('node:path');
 const { parseArgs } = require('node:util');
-const { Client, ConnectionError, UsageError } = require('../..');
-const { Pool } = require('../pool');
+const { Client, ConnectionError } = require('../..');
 const { literalsOf } = require('./literals');
 const { Typing } = require('./typing');
 
@@ -21,8 +20,12 @@ const USAGE = `npx quickgres types [options] [files and folders]
 It reads the files of JavaScript and TypeScript in the folders, by default in the current one, but for node_modules.
 The database is that of DATABASE_URL, or of PGHOST, PGUSER and the others.`;
 const OPTIONS = {
-  out: { type: 'string', default: 'queries.d.ts' }, check: { type: 'boolean' }, strict: { type: 'boolean' },
-  schema: { type: 'string', multiple: true }, list: { type: 'boolean' }, help: { type: 'boolean' }
+  out: { type: 'string', default: 'queries.d.ts' },
+  check: { type: 'boolean' },
+  strict: { type: 'boolean' },
+  schema: { type: 'string', multiple: true },
+  list: { type: 'boolean' },
+  help: { type: 'boolean' }
 };
 const SOURCE = /(?<!\.d)\.[cm]?[jt]sx?$/;
 
@@ -34,8 +37,9 @@ const CONNECTIONS = 4;
 
 function filesIn(name) {
   if (!fs.statSync(name).isDirectory()) return [name];
-  return fs.readdirSync(name, { withFileTypes: true })
-    .filter(each => each.isDirectory() ? !/^\.|^node_modules$/.test(each.name) : SOURCE.test(each.name))
+  return fs
+    .readdirSync(name, { withFileTypes: true })
+    .filter(each => (each.isDirectory() ? !/^\.|^node_modules$/.test(each.name) : SOURCE.test(each.name)))
     .flatMap(each => filesIn(path.join(name, each.name)));
 }
 
@@ -48,7 +52,10 @@ function placeOf({ file, token: { line, column, parts } }, offset) {
 
 /** What is wrong with a text, with the place in its source that the server names. */
 function complaint(literal, error) {
-  const { text, token: { parts } } = literal;
+  const {
+    text,
+    token: { parts }
+  } = literal;
   const isExact = error.position !== undefined && parts.length === 1 && parts[0].replace(/\r\n/g, '\n') === text;
   const offset = isExact ? [...text].slice(0, error.position - 1).join('').length : undefined;
   const where = error.at && !isExact ? ` (line ${error.at.line}, column ${error.at.column} of the text)` : '';
@@ -91,32 +98,38 @@ async function withDatabase(url, files, work) {
 
 /** @returns {Promise<{lines: Map<string, string>, errors: string[]}>} the declaration of each text, by its name */
 async function ask(config, texts, settings, isStrict) {
-  const pool = new Pool({ ...config, application_name: 'quickgres types', lock_timeout: 10000 }, { size: CONNECTIONS });
+  const clients = Array.from(
+    { length: CONNECTIONS },
+    () => new Client({ ...config, application_name: 'quickgres types', lock_timeout: 10000 })
+  );
   const lines = new Map();
   try {
-    const typing = new Typing(pool, settings);
+    await Promise.all(clients.map(client => client.connect()));
+    const typing = new Typing(clients, settings);
     await typing.load();
     const asked = new Map(texts.map(({ text }) => [text, typing.of(text)]));
-    const answers = new Map(await Promise.all(Array.from(asked, async ([text, promise]) =>
-      [text, await promise.catch(error => ({ error }))])));
-    const errors = texts.map(literal => {
-      const { error, values, row } = answers.get(literal.text);
-      if (error instanceof ConnectionError) throw error;
-      if (error instanceof UsageError) return undefined; // what a pool refuses, for example BEGIN, has no types
-      if (error) return complaint(literal, error);
-      if (values.length + row.length === 0) return undefined; // for example COPY, whose result has a type of its own
-      const name = literal.name ?? literal.text;
-      const columns = row.length > 0 ? `{ ${row.join('; ')} }` : '{}';
-      const line = `    ${JSON.stringify(name)}: { ${isStrict ? `values: [${values.join(', ')}]; ` : ''}row: ${columns} };`;
-      if (!lines.has(name)) lines.set(name, line);
-      if (lines.get(name) === line) return undefined;
-      return `${placeOf(literal)} - sql<${JSON.stringify(name)}> has another text elsewhere`;
-    }).filter(Boolean);
+    const answers = new Map(
+      await Promise.all(Array.from(asked, async ([text, promise]) => [text, await promise.catch(error => ({ error }))]))
+    );
+    const errors = texts
+      .map(literal => {
+        const { error, values, row } = answers.get(literal.text);
+        if (error instanceof ConnectionError) throw error;
+        if (error) return complaint(literal, error);
+        if (values.length + row.length === 0) return undefined; // for example COPY, whose result has a type of its own
+        const name = literal.name ?? literal.text;
+        const columns = row.length > 0 ? `{ ${row.join('; ')} }` : '{}';
+        const line = `    ${JSON.stringify(name)}: { ${isStrict ? `values: [${values.join(', ')}]; ` : ''}row: ${columns} };`;
+        if (!lines.has(name)) lines.set(name, line);
+        if (lines.get(name) === line) return undefined;
+        return `${placeOf(literal)} - sql<${JSON.stringify(name)}> has another text elsewhere`;
+      })
+      .filter(Boolean);
     const { unsure } = typing;
     if (unsure) console.error(`warning: all columns of some texts count as nullable: ${unsure.message}`);
     return { lines, errors: [...new Set(errors)] };
   } finally {
-    await pool.end();
+    await Promise.all(clients.map(client => client.end()));
   }
 }
 
@@ -126,8 +139,10 @@ function compare(out, content, lines, texts) {
   if (old === content) return [];
   const known = new Set(old.split('\n'));
   const missing = texts.filter(({ name, text }) => lines.has(name ?? text) && !known.has(lines.get(name ?? text)));
-  return [...missing.map(each => `${placeOf(each)} - ${out} does not have the types of this text`),
-    `${out} is out of date: run npx quickgres types`];
+  return [
+    ...missing.map(each => `${placeOf(each)} - ${out} does not have the types of this text`),
+    `${out} is out of date: run npx quickgres types`
+  ];
 }
 
 /** @returns {Promise<boolean>} whether all is well */
@@ -162,7 +177,7 @@ ${declared}
 async function main([command, ...args]) {
   const { values, positionals } = parseArgs({ args, allowPositionals: true, options: OPTIONS });
   if (command !== 'types' || values.help) console.log(USAGE);
-  else if (!await types(values, positionals.length > 0 ? positionals : ['.'])) process.exitCode = 1;
+  else if (!(await types(values, positionals.length > 0 ? positionals : ['.']))) process.exitCode = 1;
 }
 
 if (require.main === module) {

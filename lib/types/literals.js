@@ -4,10 +4,19 @@
 // linear in the source.
 
 /** Which arguments can be SQL, by method. */
-const METHODS = new Map(Object.entries({
-  query: [0], cursor: [0], startQuery: [0], keyOf: [0], copyTo: [0], copyFrom: [0], batch: [0], queryTo: [1],
-  respond: [1, 2, 3]
-}));
+const METHODS = new Map(
+  Object.entries({
+    query: [0],
+    cursor: [0],
+    startQuery: [0],
+    keyOf: [0],
+    copyTo: [0],
+    copyFrom: [0],
+    batch: [0],
+    queryTo: [1],
+    respond: [1, 2, 3]
+  })
+);
 
 const TOKEN = /\s+|\/\/.*|[\w$\u0080-\uffff]+|[^]/y;
 const SKIPPED = /^(?:\s|\/[/*])/;
@@ -25,8 +34,12 @@ const ESCAPES = { n: '\n', t: '\t', r: '\r', b: '\b', f: '\f', v: '\v', 0: '\0',
 const ESCAPE = /\\(?:u\{0*((?:10|[\da-f])?[\da-f]{1,4})\}|u([\da-f]{4})|x([\da-f]{2})|([^]))/gi;
 
 /** @returns {string} what a literal means */
-const cooked = raw => raw.replace(/\r\n/g, '\n').replace(ESCAPE, (_, long, four, two, one) =>
-  one === undefined ? String.fromCodePoint(parseInt(long ?? four ?? two, 16)) : ESCAPES[one] ?? one);
+const cooked = raw =>
+  raw
+    .replace(/\r\n/g, '\n')
+    .replace(ESCAPE, (_, long, four, two, one) =>
+      one === undefined ? String.fromCodePoint(parseInt(long ?? four ?? two, 16)) : (ESCAPES[one] ?? one)
+    );
 
 /** Where a literal ends: at its quote, at `${`, or without an end at the end of its line. */
 function endOf(source, from, quote) {
@@ -59,9 +72,14 @@ function tokensOf(source) {
   const tokens = [];
   const open = []; // brackets, and templates of which an expression is open
   const unclosed = {}; // by quote: where the last one without an end was given up, so that none is looked for twice
-  let at = 0, line = 1, lineStart = 0, newline = source.indexOf('\n'), ignored = 0;
+  let at = 0,
+    line = 1,
+    lineStart = 0,
+    newline = source.indexOf('\n'),
+    ignored = 0;
 
-  const template = token => { // a part of it: to its end, or to an expression
+  const template = token => {
+    // a part of it: to its end, or to an expression
     const end = endOf(source, at + 1, '`');
     token.parts.push(source.slice(at + 1, end));
     token.next = tokens.length;
@@ -83,7 +101,8 @@ function tokensOf(source) {
     at = end + 1;
     return true;
   };
-  const close = opener => { // what is open in braces ends with them
+  const close = opener => {
+    // what is open in braces ends with them
     const isBrace = opener === '{';
     while (isBrace && open.length > 0 && open.at(-1).value !== '{' && open.at(-1).value !== '`') open.pop();
     return open.at(-1)?.value === opener || (isBrace && open.length > 0) ? open.pop() : undefined;
@@ -197,7 +216,7 @@ class Finder {
   /** The constant that a name means: the last one above it, else those of all files. */
   #constants(above, { value }) {
     const own = above.get(value);
-    return (own ? [own] : [...this.#everywhere.get(value)?.values() ?? []]).filter(({ text }) => text !== undefined);
+    return (own ? [own] : [...(this.#everywhere.get(value)?.values() ?? [])]).filter(({ text }) => text !== undefined);
   }
 
   #textOf(above, { parts, holes }) {

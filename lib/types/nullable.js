@@ -49,8 +49,8 @@ const MOST_STEPS = 100_000;
 
 const isTrue = value => value === 'true';
 
-const targetsOf = query => ((query.commandType === SELECT ? query.targetList : query.returningList) ?? [])
-  .filter(each => !isTrue(each.resjunk));
+const targetsOf = query =>
+  ((query.commandType === SELECT ? query.targetList : query.returningList) ?? []).filter(each => !isTrue(each.resjunk));
 
 /**
  * Facts about a database, with OIDs as strings.
@@ -71,7 +71,9 @@ class Nullability {
   #isBlind; // one may
 
   /** @param {Facts} facts */
-  constructor(facts) { this.#facts = facts; }
+  constructor(facts) {
+    this.#facts = facts;
+  }
 
   /**
    * @param {string} text pg_proc.prosqlbody
@@ -87,7 +89,8 @@ class Nullability {
   /** Whether a column of a query is never NULL. */
   #column(query, index, around) {
     const queries = [query, ...around];
-    if (query.setOperations !== null) { // each of the queries
+    if (query.setOperations !== null) {
+      // each of the queries
       const parts = query.rtable.filter(each => each.rtekind === SUBQUERY);
       return parts.every(each => this.#column(each.subquery, index, queries));
     }
@@ -100,24 +103,47 @@ class Nullability {
     const { strict, counts } = this.#facts;
     const all = list => (list ?? []).every(each => this.#sure(each, queries));
     switch (node?.node) {
-      case 'VAR': return this.#variable(node, queries);
-      case 'CONST': return node.constisnull === 'false';
-      case 'AGGREF': return counts.has(node.aggfnoid);
-      case 'WINDOWFUNC': return counts.has(node.winfnoid);
-      case 'FUNCEXPR': return strict.has(node.funcid) && all(node.args);
-      case 'OPEXPR': return strict.has(node.opfuncid) && all(node.args);
-      case 'RELABELTYPE': case 'COERCEVIAIO': return this.#sure(node.arg, queries);
+      case 'VAR':
+        return this.#variable(node, queries);
+      case 'CONST':
+        return node.constisnull === 'false';
+      case 'AGGREF':
+        return counts.has(node.aggfnoid);
+      case 'WINDOWFUNC':
+        return counts.has(node.winfnoid);
+      case 'FUNCEXPR':
+        return strict.has(node.funcid) && all(node.args);
+      case 'OPEXPR':
+        return strict.has(node.opfuncid) && all(node.args);
+      case 'RELABELTYPE':
+      case 'COERCEVIAIO':
+        return this.#sure(node.arg, queries);
       // Names without EXPR are those of PostgreSQL 15 and older.
-      case 'COALESCEEXPR': case 'COALESCE': case 'MINMAXEXPR': case 'MINMAX':
+      case 'COALESCEEXPR':
+      case 'COALESCE':
+      case 'MINMAXEXPR':
+      case 'MINMAX':
         return node.args.some(each => this.#sure(each, queries));
-      case 'CASEEXPR': case 'CASE':
+      case 'CASEEXPR':
+      case 'CASE':
         return this.#sure(node.defresult, queries) && node.args.every(each => this.#sure(each.result, queries));
-      case 'BOOLEXPR': return all(node.args);
-      case 'NULLTEST': case 'BOOLEANTEST': case 'DISTINCTEXPR': case 'ARRAYEXPR': case 'ARRAY': case 'ROWEXPR':
-      case 'ROW': case 'GROUPINGFUNC': return true;
-      case 'SQLVALUEFUNCTION': return node.op !== CURRENT_SCHEMA;
-      case 'SUBLINK': return this.#subquery(node, queries);
-      default: return false;
+      case 'BOOLEXPR':
+        return all(node.args);
+      case 'NULLTEST':
+      case 'BOOLEANTEST':
+      case 'DISTINCTEXPR':
+      case 'ARRAYEXPR':
+      case 'ARRAY':
+      case 'ROWEXPR':
+      case 'ROW':
+      case 'GROUPINGFUNC':
+        return true;
+      case 'SQLVALUEFUNCTION':
+        return node.op !== CURRENT_SCHEMA;
+      case 'SUBLINK':
+        return this.#subquery(node, queries);
+      default:
+        return false;
     }
   }
 
@@ -138,12 +164,18 @@ class Nullability {
     const table = query.rtable[node.varno - 1];
     const column = node.varattno - 1;
     switch (table?.rtekind) {
-      case RELATION: return this.#relation(table, node, query);
-      case SUBQUERY: return this.#column(table.subquery, column, queries);
-      case JOIN: return this.#sure(table.joinaliasvars[column], queries);
-      case GROUP: return this.#sure(table.groupexprs[column], queries);
-      case CTE: return this.#cte(table, column, queries);
-      default: return false;
+      case RELATION:
+        return this.#relation(table, node, query);
+      case SUBQUERY:
+        return this.#column(table.subquery, column, queries);
+      case JOIN:
+        return this.#sure(table.joinaliasvars[column], queries);
+      case GROUP:
+        return this.#sure(table.groupexprs[column], queries);
+      case CTE:
+        return this.#cte(table, column, queries);
+      default:
+        return false;
     }
   }
 

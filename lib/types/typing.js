@@ -8,13 +8,31 @@ const OWN = 16384;
 
 /** Types of values as `decode: true` makes them, and as parameters; all others are strings. */
 const COLUMNS = {
-  bool: 'boolean', bytea: 'Buffer', int2: 'number', int4: 'number', oid: 'number', xid: 'number', float4: 'number',
-  float8: 'number', int8: 'number | string', json: 'unknown', jsonb: 'unknown', timestamptz: 'Date | string'
+  bool: 'boolean',
+  bytea: 'Buffer',
+  int2: 'number',
+  int4: 'number',
+  oid: 'number',
+  xid: 'number',
+  float4: 'number',
+  float8: 'number',
+  int8: 'number | string',
+  json: 'unknown',
+  jsonb: 'unknown',
+  timestamptz: 'Date | string'
 };
 const PARAMS = {
-  ...COLUMNS, bytea: 'Uint8Array | string', int8: 'number | bigint | string', numeric: 'number | bigint | string',
-  json: 'Value', jsonb: 'Value', timestamp: 'Date | string', timestamptz: 'Date | string',
-  unknown: 'Value', record: 'Value', anyarray: 'Value'
+  ...COLUMNS,
+  bytea: 'Uint8Array | string',
+  int8: 'number | bigint | string',
+  numeric: 'number | bigint | string',
+  json: 'Value',
+  jsonb: 'Value',
+  timestamp: 'Date | string',
+  timestamptz: 'Date | string',
+  unknown: 'Value',
+  record: 'Value',
+  anyarray: 'Value'
 };
 
 const TYPES = `SELECT t.oid, t.typname AS name, t.typtype AS kind, nullif(t.typbasetype, 0) AS base, e.oid AS element,
@@ -69,19 +87,23 @@ class Typing {
   #decoded; // types of decoded columns, by their PostgreSQL type
   #facts;
   #names;
-  #session;
+  #sessions;
+  #turn = 0;
   #types;
   unsure = undefined; // why not all could be found about NULL
 
-  /** @param {Session} session @param {{columns?: Object<string, string>, types?: Object<string, string>}} config */
-  constructor(session, { columns = {}, types = {} }) {
-    this.#session = session;
+  /**
+   * @param {Session[]} sessions to ask in turn
+   * @param {{columns?: Object<string, string>, types?: Object<string, string>}} config
+   */
+  constructor(sessions, { columns = {}, types = {} }) {
+    this.#sessions = sessions;
     this.#columns = new Map(Object.entries(columns));
     this.#decoded = { ...COLUMNS, ...types };
   }
 
   async load() {
-    const results = await this.#session.batch([TYPES, NAMES, VIEWS, STRICT, COUNTS]);
+    const results = await this.#sessions[0].batch([TYPES, NAMES, VIEWS, STRICT, COUNTS]);
     const [types, names, views, strict, counts] = results.map(({ rows }) => rows);
     this.#types = new Map(types.map(each => [each.oid, each]));
     this.#names = new Map(names.map(each => [each.id, each]));
@@ -123,18 +145,22 @@ class Typing {
 
   /** @returns {Promise<{values: string[], row: string[]}>} rejects with the server's error */
   async of(text) {
-    const { params, columns } = await this.#session.describe(text);
-    const sure = await this.#sure(text, params, columns);
+    const session = this.#sessions[this.#turn++ % this.#sessions.length];
+    const { params, columns } = await session.describe(text);
+    const sure = await this.#sure(session, text, params, columns);
     const said = new Set([...text.matchAll(SAID)].flatMap(([, names]) => names.split(',').map(name => name.trim())));
-    const row = new Map(columns.map((column, index) => {
-      const isSure = sure.columns[index] || said.delete(column.name);
-      return [column.name, `${JSON.stringify(column.name)}: ${this.#columnType(column)}${isSure ? '' : ' | null'}`];
-    }));
+    const row = new Map(
+      columns.map((column, index) => {
+        const isSure = sure.columns[index] || said.delete(column.name);
+        return [column.name, `${JSON.stringify(column.name)}: ${this.#columnType(column)}${isSure ? '' : ' | null'}`];
+      })
+    );
     const wrong = [...said].find(name => !row.has(name));
     if (wrong !== undefined) throw new TypeError(`the comment "not null" names ${wrong}, which is no column`);
     return {
-      values: params.map(({ oid }, index) =>
-        this.#typeOf(oid, PARAMS, true) + (sure.params.has(index + 1) ? '' : ' | null')),
+      values: params.map(
+        ({ oid }, index) => this.#typeOf(oid, PARAMS, true) + (sure.params.has(index + 1) ? '' : ' | null')
+      ),
       row: [...row.values()]
     };
   }
@@ -144,17 +170,20 @@ class Typing {
    * rolled back. The text is that of one statement, since describe() took it; if it closed the body and went on, Parse
    * would refuse it, as it does any two statements.
    */
-  async #sure(text, params, columns) {
+  async #sure(session, text, params, columns) {
     if (params.length + columns.length === 0) return { columns: [], params: new Set() };
     const types = params.map(({ oid }) => this.#types.get(oid)?.sql);
     const result = columns.length > 0 ? 'SETOF record' : 'void';
     const head = `CREATE FUNCTION pg_temp.quickgres(${types.join(', ')}) RETURNS ${result}`;
     let found;
     try {
-      await this.#session.transaction(async tx => {
-        const [, { rows: [{ tree }] }] = await Promise.all([
-          tx.query(`${head} BEGIN ATOMIC\n${text}\n;END`, [], { cache: false }), tx.query(TREE)
-        ]);
+      await session.transaction(async tx => {
+        const [
+          ,
+          {
+            rows: [{ tree }]
+          }
+        ] = await Promise.all([tx.query(`${head} BEGIN ATOMIC\n${text}\n;END`, [], { cache: false }), tx.query(TREE)]);
         found = new Nullability(this.#facts).of(tree);
         throw new Undone();
       });

@@ -15,8 +15,18 @@ const SCHEMA = path.join(__dirname, 'schema.sql');
 const RECIPE = path.join(__dirname, '../recipes/typed.ts');
 
 const OPTIONS = {
-  strict: true, exactOptionalPropertyTypes: true, noUncheckedIndexedAccess: true, noEmit: true, skipLibCheck: false, allowJs: true, checkJs: true,
-  target: 'es2022', module: 'node16', moduleResolution: 'node16', lib: ['es2023'], types: ['node']
+  strict: true,
+  exactOptionalPropertyTypes: true,
+  noUncheckedIndexedAccess: true,
+  noEmit: true,
+  skipLibCheck: false,
+  allowJs: true,
+  checkJs: true,
+  target: 'es2022',
+  module: 'node16',
+  moduleResolution: 'node16',
+  lib: ['es2023'],
+  types: ['node']
 };
 
 describe('The types of SQL', function () {
@@ -35,32 +45,55 @@ describe('The types of SQL', function () {
   });
   after(() => folder && fs.rmSync(folder, { recursive: true }));
   afterEach(() => {
-    for (const name of fs.readdirSync(folder)) if (/(?<!tsconfig|package)\.\w+$/.test(name)) fs.rmSync(path.join(folder, name));
+    for (const name of fs.readdirSync(folder))
+      if (/(?<!tsconfig|package)\.\w+$/.test(name)) fs.rmSync(path.join(folder, name));
   });
 
   const write = (name, text) => fs.writeFileSync(path.join(folder, name), text);
   const run = async (file, args) => {
     const { NODE_V8_COVERAGE, ...env } = process.env; // what the package's copies do is not measured
-    return promisify(execFile)(process.execPath, [file, ...args], { cwd: folder, env: { ...env, DATABASE_URL: server.url } })
-      .then(each => ({ code: 0, ...each }), each => each);
+    return promisify(execFile)(process.execPath, [file, ...args], {
+      cwd: folder,
+      env: { ...env, DATABASE_URL: server.url }
+    }).then(
+      each => ({ code: 0, ...each }),
+      each => each
+    );
   };
   const types = async (...args) => {
-    const { code, stderr } = await run(path.join(folder, 'node_modules/quickgres/lib/types/index.js'), ['types', ...args]);
+    const { code, stderr } = await run(path.join(folder, 'node_modules/quickgres/lib/types/index.js'), [
+      'types',
+      ...args
+    ]);
     assert.deepEqual([code, stderr], [0, '']);
   };
-  const complaints = async compiler => (await run(path.join(modules, compiler, 'bin/tsc'), ['-p', '.', '--pretty', 'false'])).stdout.trimEnd();
+  const complaints = async compiler =>
+    (await run(path.join(modules, compiler, 'bin/tsc'), ['-p', '.', '--pretty', 'false'])).stdout.trimEnd();
+
+  it('come from a command that the package has', () => {
+    const { bin } = JSON.parse(fs.readFileSync(path.join(folder, 'node_modules/quickgres/package.json'), 'utf8'));
+    assert.match(
+      fs.readFileSync(path.join(folder, 'node_modules/quickgres', bin), 'utf8'),
+      /^#!\/usr\/bin\/env node\n/
+    );
+  });
 
   for (const compiler of COMPILERS) {
     it(`are those of rows and values in each method, by ${compiler}`, async () => {
       fs.copyFileSync(path.join(__dirname, 'app.ts'), path.join(folder, 'app.ts'));
-      write('required.cts', `import { Pool } from 'quickgres/pool';
-export async function f(pool: Pool) { const n: number = (await pool.query('SELECT id, name FROM people')).rows[0]!.id; return n; }\n`);
+      write(
+        'required.cts',
+        `import { Pool } from 'quickgres/pool';
+export async function f(pool: Pool) { const n: number = (await pool.query('SELECT id, name FROM people')).rows[0]!.id; return n; }\n`
+      );
       await types('--schema', SCHEMA, '--strict');
       assert.equal(await complaints(compiler), '');
     });
 
     it(`are those of rows alone without --strict, also in JavaScript, by ${compiler}`, async () => {
-      write('app.js', `import { Pool } from 'quickgres/pool';
+      write(
+        'app.js',
+        `import { Pool } from 'quickgres/pool';
 const pool = new Pool();
 const ids = [1, 2];
 const { rows: [person] } = await pool.query('SELECT id, name FROM people WHERE id = $1', [String(ids[0])]);
@@ -69,9 +102,29 @@ pool.query('SELECT id, name FROM people WHERE id = $1', ids);
 const name = person.name;
 // @ts-expect-error there is no such column
 person?.nme;
-export { name };\n`);
+export { name };\n`
+      );
       await types('--schema', SCHEMA);
       assert.equal(await complaints(compiler), "app.js(7,14): error TS18048: 'person' is possibly 'undefined'.");
+    });
+
+    it(`are those of any text where none is declared, by ${compiler}`, async () => {
+      write(
+        'app.ts',
+        `import { Pool } from 'quickgres/pool';
+const pool = new Pool();
+export const query: Parameters<Pool['query']> = ['SELECT 1', [1], { cache: false }];
+export const cursor: Parameters<Pool['cursor']> = ['SELECT 1', [1], { batchSize: 1 }];
+export const [one] = await pool.batch<[{ id: number }]>(['SELECT 1 AS id']);
+export const id: number = one.rows[0]!.id;
+pool.query('SELECT 1', [new Map()]);\n`
+      );
+      const [first, , second] = (await complaints(compiler)).split('\n');
+      assert.equal(first, 'app.ts(7,24): error TS2769: No overload matches this call.');
+      assert.match(
+        second,
+        /Argument of type 'Map<any, any>\[\]' is not assignable to parameter of type 'Values \| undefined'\./
+      );
     });
 
     it(`find the mistakes that the guide shows, by ${compiler}`, async () => {
@@ -83,7 +136,10 @@ export { name };\n`);
       await types('--schema', 'schema.sql', '--strict');
       assert.equal(await complaints(compiler), '');
       write('typed.ts', `${fs.readFileSync(RECIPE, 'utf8')}\n${mistakes}`);
-      assert.deepEqual((await complaints(compiler)).replace(/typed\.ts\(\d+,\d+\)/g, 'typed.ts').split('\n'), said.trimEnd().split('\n'));
+      assert.deepEqual(
+        (await complaints(compiler)).replace(/typed\.ts\(\d+,\d+\)/g, 'typed.ts').split('\n'),
+        said.trimEnd().split('\n')
+      );
     });
   }
 });

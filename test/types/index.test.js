@@ -28,7 +28,9 @@ describe('npx quickgres types', () => {
     await session.simpleQuery(fs.readFileSync(SCHEMA, 'utf8'));
   });
   after(() => session?.end());
-  beforeEach(() => { folder = fs.mkdtempSync(path.join(os.tmpdir(), 'quickgres-types-')); });
+  beforeEach(() => {
+    folder = fs.mkdtempSync(path.join(os.tmpdir(), 'quickgres-types-'));
+  });
   afterEach(() => fs.rmSync(folder, { recursive: true }));
 
   const write = (name, text) => {
@@ -38,20 +40,41 @@ describe('npx quickgres types', () => {
   const read = (name = 'queries.d.ts') => fs.readFileSync(path.join(folder, name), 'utf8');
   /** @returns {Promise<{code: number, stdout: string, stderr: string}>} */
   const run = (args = [], env = {}) => {
-    const running = promisify(execFile)(process.execPath, [COMMAND, 'types', ...args], { cwd: folder, env: { ...process.env, DATABASE_URL: url, ...env } });
-    return Object.assign(running.then(each => ({ code: 0, ...each }), each => each), { child: running.child });
+    const running = promisify(execFile)(process.execPath, [COMMAND, 'types', ...args], {
+      cwd: folder,
+      env: { ...process.env, DATABASE_URL: url, ...env }
+    });
+    return Object.assign(
+      running.then(
+        each => ({ code: 0, ...each }),
+        each => each
+      ),
+      { child: running.child }
+    );
   };
   /** @returns {Object<string, string>} what is declared, by text */
-  const declared = () => Object.fromEntries(Array.from(read().matchAll(/^ {4}(".*?[^\\]"): \{ (.*) \};$/gm), ([, text, types]) => [JSON.parse(text), types]));
+  const declared = () =>
+    Object.fromEntries(
+      Array.from(read().matchAll(/^ {4}(".*?[^\\]"): \{ (.*) \};$/gm), ([, text, types]) => [JSON.parse(text), types])
+    );
 
   it('writes one file of declarations, sorted by the text', async () => {
-    write('app.ts', "pool.query('SELECT name AS b FROM people'); pool.query(`SELECT id\nFROM people WHERE id = $1`, [1]); pool.query('COPY people TO STDOUT')");
+    write(
+      'app.ts',
+      "pool.query('SELECT name AS b FROM people'); pool.query(`SELECT id\nFROM people WHERE id = $1`, [1]); pool.query('COPY people TO STDOUT')"
+    );
     write('lib/more.mjs', "pool.query('DELETE FROM people WHERE id = $1'); pool.query(text)");
     write('node_modules/other/index.js', "pool.query('SELECT 1')");
     write('.hidden/index.js', "pool.query('SELECT 2')");
     write('types.d.ts', "pool.query('SELECT 3')");
-    assert.deepEqual(await run(), { code: 0, stdout: '3 texts in 2 files have types; calls without: 1 not a literal\n', stderr: '' });
-    assert.equal(read(), `// Made by: npx quickgres types
+    assert.deepEqual(await run(), {
+      code: 0,
+      stdout: '3 texts in 2 files have types; calls without: 1 not a literal\n',
+      stderr: ''
+    });
+    assert.equal(
+      read(),
+      `// Made by: npx quickgres types
 import type { Value } from 'quickgres';
 
 declare module 'quickgres' {
@@ -61,7 +84,8 @@ declare module 'quickgres' {
     "SELECT name AS b FROM people": { row: { "b": string } };
   }
 }
-`);
+`
+    );
   });
 
   it('knows the types that decode makes, and with --strict those of values', async () => {
@@ -77,27 +101,52 @@ declare module 'quickgres' {
         'values: [string | null]; row: { "p": string | null; "ps": string; "a": string | null; "as": string; "r": string | null; "rs": (string | null)[]; "x": string | null }',
       'SELECT 1 AS "a""\n", 2 AS a, NULL AS a': 'values: []; row: { "a\\"\\n": number; "a": string | null }'
     };
-    write('app.ts', Object.keys(texts).map(text => `pool.query(\`${text}\`)`).join('\n'));
+    write(
+      'app.ts',
+      Object.keys(texts)
+        .map(text => `pool.query(\`${text}\`)`)
+        .join('\n')
+    );
     assert.deepEqual(await run(['--strict']), { code: 0, stdout: '4 texts in 1 files have types\n', stderr: '' });
     assert.deepEqual(declared(), texts);
   });
 
   it('takes types of columns, and those of own decoders, from package.json', async () => {
-    write('package.json', JSON.stringify({ quickgres: {
-      columns: { 'people.data': "import('./person.js').Person", 'public.posts.title': 'Title' }, types: { int8: 'bigint', _text: 'Set<string>', mood: 'Mood' }
-    } }));
-    write('app.js', "pool.query('SELECT data, visits, tags, mood, moods, title FROM people JOIN posts ON person = people.id')");
+    write(
+      'package.json',
+      JSON.stringify({
+        quickgres: {
+          columns: { 'people.data': "import('./person.js').Person", 'public.posts.title': 'Title' },
+          types: { int8: 'bigint', _text: 'Set<string>', mood: 'Mood' }
+        }
+      })
+    );
+    write(
+      'app.js',
+      "pool.query('SELECT data, visits, tags, mood, moods, title FROM people JOIN posts ON person = people.id')"
+    );
     assert.equal((await run()).code, 0);
-    assert.deepEqual(Object.values(declared()), [`row: { "data": import('./person.js').Person; "visits": bigint; "tags": Set<string>; "mood": Mood; ` +
-      '"moods": ("sad" | "ok" | "happy" | null)[] | null; "title": Title }']);
+    assert.deepEqual(Object.values(declared()), [
+      `row: { "data": import('./person.js').Person; "visits": bigint; "tags": Set<string>; "mood": Mood; ` +
+        '"moods": ("sad" | "ok" | "happy" | null)[] | null; "title": Title }'
+    ]);
     write('package.json', '{"quickgres": {"columns": {"people.date": "string"}}}');
-    assert.deepEqual(await run().then(({ code, stderr }) => [code, stderr]), [1, 'the database has no column people.date, which package.json names\n']);
+    assert.deepEqual(await run().then(({ code, stderr }) => [code, stderr]), [
+      1,
+      'the database has no column people.date, which package.json names\n'
+    ]);
   });
 
   it('takes a comment in the SQL that a column is not null', async () => {
-    write('app.js', "pool.query(`SELECT sum(id) AS total, max(id) AS most, max(mail) AS mail FROM people -- not null: total, mail\n`);\npool.query('SELECT 1 /* not null: nme */')");
+    write(
+      'app.js',
+      "pool.query(`SELECT sum(id) AS total, max(id) AS most, max(mail) AS mail FROM people -- not null: total, mail\n`);\npool.query('SELECT 1 /* not null: nme */')"
+    );
     const { code, stderr } = await run();
-    assert.equal(read().match(/row: (.*) \};$/m)[1], '{ "total": number | string; "most": number | null; "mail": string }');
+    assert.equal(
+      read().match(/row: (.*) \};$/m)[1],
+      '{ "total": number | string; "most": number | null; "mail": string }'
+    );
     assert.deepEqual([code, stderr], [1, 'app.js:3:12 - the comment "not null" names nme, which is no column\n']);
   });
 
@@ -108,29 +157,47 @@ declare module 'quickgres' {
     write('queries.d.ts', read().replaceAll('\n', '\r\n')); // as git may check it out
     assert.equal((await run(['--check'])).code, 0);
     const before = read();
-    write('new.ts', "pool.query(`\n  SELECT id, nme\n  FROM people`);\n  pool.query('SELECT name, \\\nid2 FROM people'), pool.query('SELECT title FROM posts');\npool.query('SELECT 1 +'); pool.query('SELECT $1::nothing'); pool.query(`SELECT '🐘', x`)");
+    write(
+      'new.ts',
+      "pool.query(`\n  SELECT id, nme\n  FROM people`);\n  pool.query('SELECT name, \\\nid2 FROM people'), pool.query('SELECT title FROM posts');\npool.query('SELECT 1 +'); pool.query('SELECT $1::nothing'); pool.query(`SELECT '🐘', x`)"
+    );
     const { code, stderr } = await run(['--check']);
-    assert.deepEqual([code, ...stderr.trim().split('\n')], [1,
-      'new.ts:2:14 - column "nme" does not exist',
-      '  Perhaps you meant to reference the column "people.name".',
-      'new.ts:4:14 - column "id2" does not exist (line 1, column 14 of the text)',
-      '  Perhaps you meant to reference the column "people.id".',
-      'new.ts:6:23 - syntax error at end of input',
-      'new.ts:6:50 - type "nothing" does not exist',
-      'new.ts:6:86 - column "x" does not exist',
-      'new.ts:5:31 - queries.d.ts does not have the types of this text',
-      'queries.d.ts is out of date: run npx quickgres types']);
+    assert.deepEqual(
+      [code, ...stderr.trim().split('\n')],
+      [
+        1,
+        'new.ts:2:14 - column "nme" does not exist',
+        '  Perhaps you meant to reference the column "people.name".',
+        'new.ts:4:14 - column "id2" does not exist (line 1, column 14 of the text)',
+        '  Perhaps you meant to reference the column "people.id".',
+        'new.ts:6:23 - syntax error at end of input',
+        'new.ts:6:50 - type "nothing" does not exist',
+        'new.ts:6:86 - column "x" does not exist',
+        'new.ts:5:31 - queries.d.ts does not have the types of this text',
+        'queries.d.ts is out of date: run npx quickgres types'
+      ]
+    );
     assert.equal(read(), before);
     write('new.ts', '');
     write('app.ts', '');
-    assert.deepEqual(await run(['--check']).then(({ code, stderr }) => [code, stderr]), [1, 'queries.d.ts is out of date: run npx quickgres types\n']);
+    assert.deepEqual(await run(['--check']).then(({ code, stderr }) => [code, stderr]), [
+      1,
+      'queries.d.ts is out of date: run npx quickgres types\n'
+    ]);
   });
 
   it('--list names what is not known, and a name of sql`…` has one text', async () => {
-    write('app.ts', "pool.query(text);\npool.query(sql<'a'>`SELECT ${1}::int`); pool.query(sql<'a'>`SELECT 2`); pool.query(sql`SELECT 3`)");
+    write(
+      'app.ts',
+      "pool.query(text);\npool.query(sql<'a'>`SELECT ${1}::int`); pool.query(sql<'a'>`SELECT 2`); pool.query(sql`SELECT 3`)"
+    );
     const { code, stdout, stderr } = await run(['--list', '--out', 'lib.d.ts', 'app.ts']);
     assert.deepEqual([code, stderr], [1, 'app.ts:2:60 - sql<"a"> has another text elsewhere\n']);
-    assert.deepEqual(stdout.split('\n').slice(0, 3), ['1 texts in 1 files have types; calls without: 1 not a literal, 1 sql`…`', 'app.ts:1:12 - query: not a literal', 'app.ts:2:84 - query: sql`…`']);
+    assert.deepEqual(stdout.split('\n').slice(0, 3), [
+      '1 texts in 1 files have types; calls without: 1 not a literal, 1 sql`…`',
+      'app.ts:1:12 - query: not a literal',
+      'app.ts:2:84 - query: sql`…`'
+    ]);
     assert.match(read('lib.d.ts'), /"a": \{ row: \{ "int4": number \| null \} \};/);
   });
 
@@ -139,12 +206,19 @@ declare module 'quickgres' {
     const env = { DATABASE_URL: server.url };
     write('app.ts', "pool.query('SELECT b, c FROM only_here')");
     write('one.sql', '\\restrict abc\nCREATE TABLE only_here (b int NOT NULL);\n\\unrestrict abc\n');
-    write('two.sql', "ALTER TABLE only_here ADD c text;");
-    assert.deepEqual(await run(['--schema', 'one.sql', '--schema', 'two.sql'], env), { code: 0, stdout: '1 texts in 1 files have types\n', stderr: '' });
+    write('two.sql', 'ALTER TABLE only_here ADD c text;');
+    assert.deepEqual(await run(['--schema', 'one.sql', '--schema', 'two.sql'], env), {
+      code: 0,
+      stdout: '1 texts in 1 files have types\n',
+      stderr: ''
+    });
     assert.match(read(), /\{ "b": number; "c": string \| null \}/);
     assert.deepEqual(await databases(), []);
     write('three.sql', 'SELECT 1;\nCREATE TABEL x ();');
-    assert.deepEqual(await run(['--schema', 'three.sql'], env).then(({ code, stderr }) => [code, stderr]), [1, 'three.sql:2 - syntax error at or near "TABEL"\n']);
+    assert.deepEqual(await run(['--schema', 'three.sql'], env).then(({ code, stderr }) => [code, stderr]), [
+      1,
+      'three.sql:2 - syntax error at or near "TABEL"\n'
+    ]);
     assert.deepEqual(await databases(), []);
     assert.equal((await run(['--schema', 'one.sql', '--schema', 'none.sql'], env)).code, 1);
     assert.deepEqual(await databases(), []);
@@ -153,7 +227,13 @@ declare module 'quickgres' {
   it('drops that database when it is stopped', async () => {
     write('endless.sql', 'SELECT pg_sleep(1000)');
     const running = run(['--schema', 'endless.sql'], { DATABASE_URL: server.url });
-    while ((await server.sql("SELECT FROM pg_stat_activity WHERE query = 'SELECT pg_sleep(1000)' AND datname LIKE 'quickgres%'")).length === 0);
+    while (
+      (
+        await server.sql(
+          "SELECT FROM pg_stat_activity WHERE query = 'SELECT pg_sleep(1000)' AND datname LIKE 'quickgres%'"
+        )
+      ).length === 0
+    );
     running.child.kill('SIGTERM');
     assert.deepEqual(await running.then(({ code, stderr }) => [code, stderr]), [1, 'stopped by SIGTERM\n']);
     assert.deepEqual(await server.sql("SELECT datname FROM pg_database WHERE datname LIKE 'quickgres%'"), []);
@@ -174,7 +254,13 @@ declare module 'quickgres' {
     const reader = url.replace(/\/\/[^@]*@/, '//reader@');
     try {
       const { code, stderr } = await run([], { DATABASE_URL: reader });
-      assert.deepEqual([code, stderr], [0, 'warning: all columns of some texts count as nullable: permission denied to create temporary tables in database "types"\n']);
+      assert.deepEqual(
+        [code, stderr],
+        [
+          0,
+          'warning: all columns of some texts count as nullable: permission denied to create temporary tables in database "types"\n'
+        ]
+      );
       assert.match(read(), /"id": number \| null/);
     } finally {
       await session.query('GRANT TEMP ON DATABASE types TO PUBLIC');
@@ -184,28 +270,78 @@ declare module 'quickgres' {
 
   describe('runs nothing', () => {
     const ATTACKS = [
-      'SELECT 1; DROP TABLE people', 'SELECT id FROM people; END; DROP TABLE people', 'SELECT id FROM people; END; COMMIT; DROP TABLE people; --',
-      'SELECT 1; END; DROP TABLE people; CREATE FUNCTION pg_temp.other() RETURNS int BEGIN ATOMIC SELECT 1', 'SELECT id FROM people\n;END', 'END', 'COMMIT', 'COMMIT; DROP TABLE people',
-      'ROLLBACK', 'BEGIN', "PREPARE TRANSACTION 'x'", 'SELECT 1 /*', 'SELECT 1 --', "SELECT '", 'SELECT $$', '$$; DROP TABLE people; $$', 'SELECT 1 AS "; END; DROP TABLE people; --"',
-      "SELECT E'\\'; END; DROP TABLE people; --'", "SELECT '\\'; END; DROP TABLE people; --'", "SELECT $a$; END; $a$ AS x", "SELECT U&'\\0027; END' AS x", 'SELECT 1;;', ';;SELECT 1',
-      "SELECT harm() AS x", "SELECT harm(1) AS x", "SELECT 1::harmful AS x", 'SELECT harm() FROM people WHERE harm(1) = $1', "SELECT nextval('harmed') AS x", 'SELECT * FROM harms',
-      'INSERT INTO people (id, name) VALUES (harm(), $1) RETURNING harm()', 'DELETE FROM people RETURNING id', 'WITH x AS (DELETE FROM people RETURNING id) SELECT id FROM x', 'UPDATE people SET name = NULL',
-      'MERGE INTO people p USING posts t ON p.id = t.person WHEN MATCHED THEN DELETE', 'TRUNCATE people CASCADE', 'DROP TABLE people CASCADE', 'CALL harming()', 'DO $$ BEGIN PERFORM harm(); END $$',
-      'EXPLAIN ANALYZE DELETE FROM people', 'EXPLAIN (ANALYZE) SELECT harm()', 'CREATE TABLE harmed2 AS SELECT harm()', 'SELECT harm() AS x INTO harmed2', 'COPY people FROM PROGRAM $$echo 1$$',
-      "COPY (SELECT harm()) TO PROGRAM 'true'", 'LOCK TABLE people', 'VACUUM people', 'CREATE DATABASE harmed', 'ALTER SYSTEM SET work_mem = 1', 'SET search_path = nowhere', 'DISCARD ALL', 'NOTIFY harmed',
-      'CREATE FUNCTION harm2() RETURNS int BEGIN ATOMIC SELECT harm(); END', 'CREATE FUNCTION harm2() RETURNS int BEGIN ATOMIC SELECT harm(); END; SELECT harm2()', 'PREPARE x AS SELECT harm()', 'EXECUTE x',
-      'DECLARE c CURSOR WITH HOLD FOR SELECT harm()', 'FETCH c', 'SELECT 1\0; DROP TABLE people', 'SELECT id FROM people WHERE id = $1; END; DROP TABLE people; SELECT $1'
+      'SELECT 1; DROP TABLE people',
+      'SELECT id FROM people; END; DROP TABLE people',
+      'SELECT id FROM people; END; COMMIT; DROP TABLE people; --',
+      'SELECT 1; END; DROP TABLE people; CREATE FUNCTION pg_temp.other() RETURNS int BEGIN ATOMIC SELECT 1',
+      'SELECT id FROM people\n;END',
+      'END',
+      'COMMIT',
+      'COMMIT; DROP TABLE people',
+      'ROLLBACK',
+      'BEGIN',
+      "PREPARE TRANSACTION 'x'",
+      'SELECT 1 /*',
+      'SELECT 1 --',
+      "SELECT '",
+      'SELECT $$',
+      '$$; DROP TABLE people; $$',
+      'SELECT 1 AS "; END; DROP TABLE people; --"',
+      "SELECT E'\\'; END; DROP TABLE people; --'",
+      "SELECT '\\'; END; DROP TABLE people; --'",
+      'SELECT $a$; END; $a$ AS x',
+      "SELECT U&'\\0027; END' AS x",
+      'SELECT 1;;',
+      ';;SELECT 1',
+      'SELECT harm() AS x',
+      'SELECT harm(1) AS x',
+      'SELECT 1::harmful AS x',
+      'SELECT harm() FROM people WHERE harm(1) = $1',
+      "SELECT nextval('harmed') AS x",
+      'SELECT * FROM harms',
+      'INSERT INTO people (id, name) VALUES (harm(), $1) RETURNING harm()',
+      'DELETE FROM people RETURNING id',
+      'WITH x AS (DELETE FROM people RETURNING id) SELECT id FROM x',
+      'UPDATE people SET name = NULL',
+      'MERGE INTO people p USING posts t ON p.id = t.person WHEN MATCHED THEN DELETE',
+      'TRUNCATE people CASCADE',
+      'DROP TABLE people CASCADE',
+      'CALL harming()',
+      'DO $$ BEGIN PERFORM harm(); END $$',
+      'EXPLAIN ANALYZE DELETE FROM people',
+      'EXPLAIN (ANALYZE) SELECT harm()',
+      'CREATE TABLE harmed2 AS SELECT harm()',
+      'SELECT harm() AS x INTO harmed2',
+      'COPY people FROM PROGRAM $$echo 1$$',
+      "COPY (SELECT harm()) TO PROGRAM 'true'",
+      'LOCK TABLE people',
+      'VACUUM people',
+      'CREATE DATABASE harmed',
+      'ALTER SYSTEM SET work_mem = 1',
+      'SET search_path = nowhere',
+      'DISCARD ALL',
+      'NOTIFY harmed',
+      'CREATE FUNCTION harm2() RETURNS int BEGIN ATOMIC SELECT harm(); END',
+      'CREATE FUNCTION harm2() RETURNS int BEGIN ATOMIC SELECT harm(); END; SELECT harm2()',
+      'PREPARE x AS SELECT harm()',
+      'EXECUTE x',
+      'DECLARE c CURSOR WITH HOLD FOR SELECT harm()',
+      'FETCH c',
+      'SELECT 1\0; DROP TABLE people',
+      'SELECT id FROM people WHERE id = $1; END; DROP TABLE people; SELECT $1'
     ];
     const STATE = `SELECT (SELECT is_called FROM harmed) AS harmed, (SELECT count(*) FROM people) AS people, (SELECT count(name) FROM people) AS names,
       (SELECT array_agg(proname::text || pronamespace::regnamespace) FROM pg_proc WHERE oid >= 16384) AS functions, (SELECT array_agg(relname::text ORDER BY relname) FROM pg_class
         WHERE oid >= 16384 AND relnamespace = 'public'::regnamespace) AS relations, (SELECT count(*) FROM pg_database) AS databases`;
 
-    before(() => session.simpleQuery(`
+    before(() =>
+      session.simpleQuery(`
       CREATE SEQUENCE harmed;
       CREATE FUNCTION harm(int DEFAULT 0) RETURNS int IMMUTABLE LANGUAGE sql AS $$SELECT nextval('harmed')::int$$;
       CREATE DOMAIN harmful AS int CHECK (harm(VALUE) > 0);
       CREATE VIEW harms AS SELECT harm() AS x;
-      CREATE PROCEDURE harming() LANGUAGE sql AS $$SELECT harm()$$;`));
+      CREATE PROCEDURE harming() LANGUAGE sql AS $$SELECT harm()$$;`)
+    );
 
     it('of what the sources say, also if it closes what it is put into', async () => {
       const state = async () => (await session.query(STATE)).objects;
@@ -222,10 +358,16 @@ declare module 'quickgres' {
     it('of what a text would do behind the function that it closes, even if describe() took it', async () => {
       const pool = new Pool(url);
       try {
-        const typing = new Typing({
-          batch: (...args) => pool.batch(...args), transaction: (...args) => pool.transaction(...args),
-          describe: async () => ({ params: [], columns: [{ name: 'id', oid: 23, tableOid: 0, column: 0 }] })
-        }, {});
+        const typing = new Typing(
+          [
+            {
+              batch: (...args) => pool.batch(...args),
+              transaction: (...args) => pool.transaction(...args),
+              describe: async () => ({ params: [], columns: [{ name: 'id', oid: 23, tableOid: 0, column: 0 }] })
+            }
+          ],
+          {}
+        );
         await typing.load();
         for (const text of ['SELECT 1; END; DROP TABLE people', 'SELECT 1; END; COMMIT; DROP TABLE people; BEGIN']) {
           assert.deepEqual((await typing.of(text)).row, ['"id": number | null']);

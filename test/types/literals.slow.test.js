@@ -4,10 +4,55 @@ const assert = require('node:assert/strict');
 const { literalsOf } = require('../../lib/types/literals');
 
 const PIECES = [
-  "'", "'\\", "\\'", '"\\\n', '`', '`${', '/', '(/[', '/[/', '/*', '/* */', '//', '//\n', '(', ')', '((]', '{', '}', '[', '<', 'a<', ' ', '\n', "\\\n'",
-  'a', '\\', '\u2028', '\ud800', '${', '=> ', "'a'+", '`a${b}`', '/*quickgres-ignore*/', '.query(', '.query<', ".query('a',", '.query([', '.batch([[',
-  ".batch(['a',", '.respond(', '.respond(a,', '.queryTo(a.', "const a = 'b';", 'const a = `${a}${a}` as const;', "const a = 'b';.query(a);",
-  ".query(`${a}`);const a = 'b';", "sql<'a'>`${b}`", 'sql<', '.query(sql<'
+  "'",
+  "'\\",
+  "\\'",
+  '"\\\n',
+  '`',
+  '`${',
+  '/',
+  '(/[',
+  '/[/',
+  '/*',
+  '/* */',
+  '//',
+  '//\n',
+  '(',
+  ')',
+  '((]',
+  '{',
+  '}',
+  '[',
+  '<',
+  'a<',
+  ' ',
+  '\n',
+  "\\\n'",
+  'a',
+  '\\',
+  '\u2028',
+  '\ud800',
+  '${',
+  '=> ',
+  "'a'+",
+  '`a${b}`',
+  '/*quickgres-ignore*/',
+  '.query(',
+  '.query<',
+  ".query('a',",
+  '.query([',
+  '.batch([[',
+  ".batch(['a',",
+  '.respond(',
+  '.respond(a,',
+  '.queryTo(a.',
+  "const a = 'b';",
+  'const a = `${a}${a}` as const;',
+  "const a = 'b';.query(a);",
+  ".query(`${a}`);const a = 'b';",
+  "sql<'a'>`${b}`",
+  'sql<',
+  '.query(sql<'
 ];
 
 describe('A source of a million characters', function () {
@@ -15,7 +60,12 @@ describe('A source of a million characters', function () {
 
   for (const piece of PIECES) {
     it(`is read once, if all of it is ${JSON.stringify(piece)}`, () => {
-      const { texts } = literalsOf(new Map([['a.tsx', piece.repeat(1e6 / piece.length)], ['b.ts', "pool.query('SELECT 1')"]]));
+      const { texts } = literalsOf(
+        new Map([
+          ['a.tsx', piece.repeat(1e6 / piece.length)],
+          ['b.ts', "pool.query('SELECT 1')"]
+        ])
+      );
       assert.equal(texts.at(-1).text, 'SELECT 1');
     });
   }

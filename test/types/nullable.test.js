@@ -15,7 +15,8 @@ const QUERIES = {
   'SELECT p.id, t.id AS post FROM people p RIGHT JOIN posts t ON t.person = p.id AND t.id > 11': 'id post!',
   'SELECT p.id, t.id AS post FROM people p FULL JOIN posts t ON t.person = p.id AND t.id > 11': 'id post',
   'SELECT id FROM people FULL JOIN (SELECT person AS id FROM posts) t USING (id)': 'id',
-  'SELECT j.id, j.title FROM (people p LEFT JOIN posts t ON t.person = p.id) AS j (id, a, b, c, d, e, f, g, h, i, k, l, m, n, o, p, title)': 'id! title',
+  'SELECT j.id, j.title FROM (people p LEFT JOIN posts t ON t.person = p.id) AS j (id, a, b, c, d, e, f, g, h, i, k, l, m, n, o, p, title)':
+    'id! title',
   'SELECT s.title FROM people p LEFT JOIN LATERAL (SELECT title FROM posts WHERE person = p.id) s ON true': 'title',
   'SELECT s.id FROM (SELECT t.id FROM people p LEFT JOIN posts t ON t.person = p.id) s': 'id',
   'SELECT id, name, title FROM authors': 'id! name! title',
@@ -26,19 +27,27 @@ const QUERIES = {
   'SELECT mail FROM people INTERSECT SELECT NULL': 'mail',
   'VALUES (1, NULL)': 'column1 column2',
   "SELECT coalesce(mail, name) AS a, coalesce(mail, 'x') AS b, coalesce(mail, seen::text) AS c FROM people": 'a! b! c',
-  "SELECT CASE WHEN id > 1 THEN 'x' ELSE name END AS a, CASE WHEN id > 1 THEN 'x' END AS b, nullif(id, 1) AS c FROM people": 'a! b c',
+  "SELECT CASE WHEN id > 1 THEN 'x' ELSE name END AS a, CASE WHEN id > 1 THEN 'x' END AS b, nullif(id, 1) AS c FROM people":
+    'a! b c',
   'SELECT greatest(mail, name) AS a, greatest(mail, seen::text) AS b FROM people': 'a! b',
-  'SELECT count(*) AS a, count(mail) AS b, max(id) AS c, sum(id) AS d, array_agg(id) AS e FROM people WHERE false': 'a! b! c d e',
+  'SELECT count(*) AS a, count(mail) AS b, max(id) AS c, sum(id) AS d, array_agg(id) AS e FROM people WHERE false':
+    'a! b! c d e',
   'SELECT name, count(*) AS a FROM people GROUP BY name': 'name! a!',
   'SELECT name, id, count(*) AS a FROM people GROUP BY ROLLUP (name, id)': 'name id a!',
   'SELECT row_number() OVER () AS a, lag(id) OVER () AS b FROM people': 'a! b',
-  'SELECT id + 1 AS a, id + length(mail) AS b, name || mail AS c, upper(name) AS d, id > 1 AS e, mail > $1 AS f FROM people': 'a! b c d! e! f',
+  'SELECT id + 1 AS a, id + length(mail) AS b, name || mail AS c, upper(name) AS d, id > 1 AS e, mail > $1 AS f FROM people':
+    'a! b c d! e! f',
   "SELECT data -> 'x' AS a, data ->> 'x' AS b, (data -> 'x')::text AS c, data ? 'x' AS d FROM people": 'a b c d',
-  "SELECT to_char(now(), '') AS a, 'infinity'::timestamptz::time AS b, path '((0,0),(1,1))' + path '((0,0),(1,1))' AS c": 'a b c',
-  'SELECT now() AS a, current_user AS b, current_schema AS c, gen_random_uuid() AS d, now()::date AS e': 'a! b! c d! e!',
-  'SELECT id IS NULL AS a, mail IS DISTINCT FROM name AS b, ARRAY[mail] AS c, ROW(mail) AS d, id = ANY(ARRAY[1, NULL]) AS e FROM people': 'a! b! c! d! e',
-  'SELECT (SELECT name FROM people WHERE id = 100) AS a, (SELECT count(*) FROM people) AS b, EXISTS (SELECT) AS c, ARRAY(SELECT mail FROM people) AS d': 'a b! c! d!',
-  'SELECT (SELECT count(*) FROM people HAVING false) AS a, (SELECT count(*) FROM people GROUP BY id LIMIT 0) AS b, (SELECT count(*) FROM people OFFSET 1) AS c': 'a b c',
+  "SELECT to_char(now(), '') AS a, 'infinity'::timestamptz::time AS b, path '((0,0),(1,1))' + path '((0,0),(1,1))' AS c":
+    'a b c',
+  'SELECT now() AS a, current_user AS b, current_schema AS c, gen_random_uuid() AS d, now()::date AS e':
+    'a! b! c d! e!',
+  'SELECT id IS NULL AS a, mail IS DISTINCT FROM name AS b, ARRAY[mail] AS c, ROW(mail) AS d, id = ANY(ARRAY[1, NULL]) AS e FROM people':
+    'a! b! c! d! e',
+  'SELECT (SELECT name FROM people WHERE id = 100) AS a, (SELECT count(*) FROM people) AS b, EXISTS (SELECT) AS c, ARRAY(SELECT mail FROM people) AS d':
+    'a b! c! d!',
+  'SELECT (SELECT count(*) FROM people HAVING false) AS a, (SELECT count(*) FROM people GROUP BY id LIMIT 0) AS b, (SELECT count(*) FROM people OFFSET 1) AS c':
+    'a b c',
   'SELECT (SELECT p.name FROM posts t WHERE t.id = 10 LIMIT 1) AS a, p.name FROM people p': 'a name!',
   'SELECT p.id, s.name FROM parents p CROSS JOIN generate_series(1, 2) AS s (name)': 'id name',
   'SELECT id FROM parents': 'id',
@@ -46,19 +55,24 @@ const QUERIES = {
   'SELECT p.tableoid, p.ctid FROM posts t LEFT JOIN people p ON p.id = t.parent': 'tableoid ctid',
   'WITH x AS (SELECT id, mail FROM people) SELECT x.id, x.mail FROM x': 'id! mail',
   'WITH x AS (SELECT id FROM people) SELECT x.id FROM posts t LEFT JOIN x ON x.id = t.parent': 'id',
-  'WITH x AS (INSERT INTO posts (id, person, title) VALUES (99, 1, $1) RETURNING id, parent) SELECT id, parent FROM x': 'id! parent',
-  'WITH RECURSIVE tree AS (SELECT id, parent, title FROM posts UNION ALL SELECT p.id, p.parent, tree.title FROM posts p JOIN tree ON p.parent = tree.id) SELECT * FROM tree': 'id! parent title!',
+  'WITH x AS (INSERT INTO posts (id, person, title) VALUES (99, 1, $1) RETURNING id, parent) SELECT id, parent FROM x':
+    'id! parent',
+  'WITH RECURSIVE tree AS (SELECT id, parent, title FROM posts UNION ALL SELECT p.id, p.parent, tree.title FROM posts p JOIN tree ON p.parent = tree.id) SELECT * FROM tree':
+    'id! parent title!',
   'WITH RECURSIVE n AS (SELECT 1 AS n UNION ALL SELECT NULL FROM n WHERE n < 2) SELECT n FROM n': 'n',
   'INSERT INTO people (id, name) VALUES (7, $1) RETURNING id, mail': 'id! mail',
   'DELETE FROM posts WHERE id = 12 RETURNING title, parent': 'title! parent',
-  "UPDATE people SET mail = NULL RETURNING name, mail": 'name! mail',
-  'UPDATE people p SET seen = NULL FROM posts t WHERE t.person = p.id RETURNING p.id, t.parent, t.title': 'id! parent title!',
+  'UPDATE people SET mail = NULL RETURNING name, mail': 'name! mail',
+  'UPDATE people p SET seen = NULL FROM posts t WHERE t.person = p.id RETURNING p.id, t.parent, t.title':
+    'id! parent title!',
   // PostgreSQL 17
-  "MERGE INTO people p USING posts t ON p.id = t.person AND t.id = 12 WHEN MATCHED THEN UPDATE SET mail = NULL WHEN NOT MATCHED THEN DO NOTHING RETURNING p.id, t.title": 'id title',
+  'MERGE INTO people p USING posts t ON p.id = t.person AND t.id = 12 WHEN MATCHED THEN UPDATE SET mail = NULL WHEN NOT MATCHED THEN DO NOTHING RETURNING p.id, t.title':
+    'id title',
   "SELECT JSON_EXISTS(data, '$.x') AS a, JSON_VALUE(data, '$.x') AS b FROM people": 'a b',
   // PostgreSQL 18
-  "UPDATE people SET name = name RETURNING old.name AS before, new.name AS after": 'before! after!',
-  'INSERT INTO people (id, name) VALUES (1, $1) ON CONFLICT (id) DO UPDATE SET name = excluded.name RETURNING old.id, new.name': 'id name!',
+  'UPDATE people SET name = name RETURNING old.name AS before, new.name AS after': 'before! after!',
+  'INSERT INTO people (id, name) VALUES (1, $1) ON CONFLICT (id) DO UPDATE SET name = excluded.name RETURNING old.id, new.name':
+    'id name!',
   'DELETE FROM posts WHERE id = 12 RETURNING old.title AS before, new.title AS after': 'before! after'
 };
 
@@ -71,9 +85,11 @@ describe('NULL', () => {
     await server.sql('CREATE DATABASE nullable');
     pool = new Pool({ ...server.config, database: 'nullable' });
     await pool.simpleQuery(fs.readFileSync(path.join(__dirname, 'schema.sql'), 'utf8'));
-    const { rows: [{ number }] } = await pool.query("SELECT current_setting('server_version_num')::int / 10000 AS number");
+    const {
+      rows: [{ number }]
+    } = await pool.query("SELECT current_setting('server_version_num')::int / 10000 AS number");
     version = number;
-    typing = new Typing(pool, {});
+    typing = new Typing([pool], {});
     await typing.load();
   });
   after(() => pool.end());
@@ -83,7 +99,10 @@ describe('NULL', () => {
     const said = {};
     for (const text of Object.keys(QUERIES)) {
       const found = await typing.of(text).catch(() => undefined); // of a newer version
-      if (found) said[text] = found.row.map(column => `${/^"(.*?)"/.exec(column)[1]}${column.endsWith(' | null') ? '' : '!'}`).join(' ');
+      if (found)
+        said[text] = found.row
+          .map(column => `${/^"(.*?)"/.exec(column)[1]}${column.endsWith(' | null') ? '' : '!'}`)
+          .join(' ');
     }
     assert.ok(Object.keys(said).length >= 44);
     const withoutUnknown = Object.fromEntries(Object.entries(QUERIES).filter(([text]) => said[text]));
@@ -96,16 +115,21 @@ describe('NULL', () => {
     for (const text of Object.keys(QUERIES)) {
       const found = await typing.of(text).catch(() => undefined);
       if (!found) continue;
-      await pool.transaction(async tx => {
-        const values = found.values.map(() => 'x');
-        const { rows } = await tx.query(text, values);
-        for (const column of found.row.filter(each => !each.endsWith(' | null') && !each.endsWith('unknown'))) {
-          const [, name] = /^"(.*?)"/.exec(column);
-          columns++;
-          assert.ok(rows.every(row => row[name] !== null), `${text}: ${name}`);
-        }
-        throw new Error('undone');
-      }).catch(error => assert.equal(error.message, 'undone', text));
+      await pool
+        .transaction(async tx => {
+          const values = found.values.map(() => 'x');
+          const { rows } = await tx.query(text, values);
+          for (const column of found.row.filter(each => !each.endsWith(' | null') && !each.endsWith('unknown'))) {
+            const [, name] = /^"(.*?)"/.exec(column);
+            columns++;
+            assert.ok(
+              rows.every(row => row[name] !== null),
+              `${text}: ${name}`
+            );
+          }
+          throw new Error('undone');
+        })
+        .catch(error => assert.equal(error.message, 'undone', text));
     }
     assert.ok(version < 14 ? columns === 0 : columns > 20, `${columns} columns`);
   });
@@ -113,7 +137,10 @@ describe('NULL', () => {
   it('is refused for parameters that a column takes as they are, if it refuses NULL and has no trigger', async function () {
     if (version < 14) this.skip();
     const valuesOf = async text => (await typing.of(text)).values.map(each => each.endsWith(' | null')).join();
-    assert.equal(await valuesOf('INSERT INTO people (id, name, mail, visits) VALUES ($1, $2, $3, $4)'), 'false,false,true,false');
+    assert.equal(
+      await valuesOf('INSERT INTO people (id, name, mail, visits) VALUES ($1, $2, $3, $4)'),
+      'false,false,true,false'
+    );
     assert.equal(await valuesOf('UPDATE people SET name = $1, mail = $2 WHERE id = $3'), 'false,true,true');
     assert.equal(await valuesOf('UPDATE people SET name = coalesce($1, name)'), 'true');
     assert.equal(await valuesOf('INSERT INTO filled (id, name) VALUES ($1, $2)'), 'true,true');
