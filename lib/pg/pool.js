@@ -48,6 +48,9 @@ class Pool extends EventEmitter {
       idle_timeout: options.idleTimeoutMillis, max_lifetime: options.maxLifetimeSeconds * 1000
     });
     Object.assign(pool.lease.policy, { reserved: 0, least: options.min, exitsOnIdle: options.allowExitOnIdle, isPatient: false });
+    let { max } = options;
+    const set = count => { pool.size = max = count; };
+    Object.defineProperty(this.options, 'max', { get: () => max, set, enumerable: true });
     const types = new TypeOverrides(given.types);
     pool.on('connect', (client, opening) => {
       this._add(client, new this.Client({ ...given, password: this.options.password, types, [POOLED]: { client, opening } }));

@@ -30,6 +30,9 @@ class Pool extends Session {
 
   get stats() { return this.lease.stats; }
 
+  /** @private quickgres/pg's `max`, which a program may change. */
+  set size(size) { this.#options.size = size; }
+
   /** Gives a function a client of its own. Afterwards an open transaction is rolled back and the session is reset. */
   async connection(work, options = NO_OPTIONS) {
     if (typeof work !== 'function') throw new TypeError('connection takes a function, which gets the client');

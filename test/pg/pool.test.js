@@ -581,6 +581,15 @@ describe('A pool of quickgres/pg', () => {
     await pool.end();
   });
 
+  it('opens as many connections as the max of its options is then', async () => {
+    pool = new pg.Pool({ ...server.config, max: 1 });
+    const taken = await pool.connect();
+    pool.options.max = 2;
+    const other = await pool.connect();
+    assert.deepEqual([pool.options.max, pool.totalCount, Object.keys(pool.options).includes('max')], [2, 2, true]);
+    for (const each of [taken, other]) each.release();
+  });
+
   it('shows no password', () => {
     pool = new pg.Pool({ ...server.config, password: 'hidden', connectionString: server.url.replace('//', '//a:hidden@') });
     assert.ok(!inspect(pool, { depth: 9 }).includes('hidden'));

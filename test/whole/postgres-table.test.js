@@ -87,7 +87,7 @@ describe('The table for programs that move from postgres', () => {
       let result;
       for (const code of wrap ? [wrap(codes)] : codes.filter(each => /[^\w.]/.test(each) && !/^for await .*…$/.test(each))) {
         const isExpression = !/^(?:for|const|await pipeline)\b/.test(code) && !wrap;
-        const context = { ...given, pool };
+        const context = { ...given, pool, ...what === 'parts of the address' && { user: server.config.user } };
         // A piece of SQL must not be awaited.
         const last = await new AsyncFunction(...Object.keys(context), isExpression ? `return { value: ${code} }` : code)(...Object.values(context));
         const value = isExpression ? last.value : last;
