@@ -8,6 +8,15 @@ import { check } from './errors.js';
 /** Throws a ProtocolError unless its type allows the value. */
 export const valid = ok => check(ok, 'malformed value');
 
+/** Parses a text; the error of the parser would show the value. */
+function parsed(parse, bytes, start, end) {
+  try {
+    return parse(text(bytes, start, end));
+  } catch {
+    return valid(false);
+  }
+}
+
 /** A decoder of values of one size, which must not read a neighbour's bytes. */
 export const sized = (length, decode) => (bytes, start, end) => {
   valid(end - start === length);
@@ -59,7 +68,7 @@ export const intText = (bytes, start, end) => decimal(bytes, start, end) ?? vali
 
 export function bigintText(bytes, start, end) {
   valid(end > start && end - start < 21);
-  return BigInt(text(bytes, start, end));
+  return parsed(BigInt, bytes, start, end);
 }
 
 /** @returns {number|string} a number if that is exact, else the string that the server prints */
@@ -142,7 +151,7 @@ export function byteaText(bytes, start, end) {
   return value.slice(0, length);
 }
 
-export const json = (bytes, start, end) => JSON.parse(text(bytes, start, end));
+export const json = (...place) => parsed(JSON.parse, ...place);
 
 /** A version, 1, and the text. */
 export function jsonb(bytes, start, end) {

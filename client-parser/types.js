@@ -10,8 +10,8 @@ import * as is from './scalars.js';
 export { arrayOf, text };
 
 /**
- * Decoders by type OID: `decoders[oid][format](bytes, start, end)`. A decoder throws a ProtocolError for malformed bytes, or a
- * SyntaxError for invalid JSON or integers, and never reads outside of its bytes. README.md lists types and values.
+ * Decoders by type OID: `decoders[oid][format](bytes, start, end)`. A decoder throws a ProtocolError for malformed bytes, and never
+ * reads outside of its bytes. README.md lists types and values.
  * @type {Object<number, [Decoder, Decoder]>}
  */
 export const decoders = {};

@@ -259,11 +259,16 @@ describe('client-parser, decoders', () => {
       }
     }).timeout(120000);
 
-    it('throw for text that is no number or no bytes', () => {
+    it('throw for text that is no number, no JSON or no bytes, with an error that does not show it', () => {
       for (const text of ['', '-', '1.5', 'x', '1234567890123456']) {
         assert.throws(() => decodeText(parser.decoders[23][0], text), { code: '08P01' }, text);
       }
-      for (const text of ['1'.repeat(21), '-'.repeat(30)]) {
+      for (const typeOid of [114, 3802]) {
+        for (const text of ['', '{', 'secret', '{"secret":1}x']) {
+          assert.throws(() => decodeText(parser.decoders[typeOid][0], text), { name: 'ProtocolError', code: '08P01', message: 'malformed value' }, text);
+        }
+      }
+      for (const text of ['1'.repeat(21), '-'.repeat(30), 'secret', '123456789012345678x']) {
         assert.throws(() => decodeText(parser.decoders[20][0], text), { code: '08P01' }, text);
       }
       for (const text of ['\\x1', '\\xzz', '\\x:0', '\\', '\\1', '\\12', '\\xG0']) {
