@@ -223,13 +223,13 @@ describe('Live', () => {
   });
 
   it('keeps readers if a later query fails for a reason that may pass', async () => {
-    const { port, pool, live, errors } = await serving();
+    const { port, live, errors } = await serving();
     const reader = await reading(port);
     await reader.next();
     const holder = await connected();
     await holder.simpleQuery('BEGIN; LOCK todos; DELETE FROM todos WHERE id < 3');
     live.changed();
-    await until(async () => (await pool.query("SELECT count(pg_cancel_backend(pid))::int AS n FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query = $1", [ALL])).rows[0].n === 1);
+    await until(async () => (await holder.query("SELECT count(pg_cancel_backend(pid))::int AS n FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query = $1", [ALL])).rows[0].n === 1);
     await until(() => errors.length === 1);
     await holder.simpleQuery('COMMIT');
     assert.deepEqual(await reader.next(), ['A copy 2 1', 's']);
