@@ -10,8 +10,8 @@ const { kindOf } = require('../protocol');
 const later = late({ conninfo: () => require('./conninfo'), names: () => require('./names'), os: () => require('node:os') });
 
 /**
- * Resolves what to connect to and how from an object, a connection string and the environment, with libpq's
- * names, meanings and precedence.
+ * Resolves what to connect to and how from an object, a connection string and the environment, with libpq's names, meanings and
+ * precedence.
  * @see https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-PARAMKEYWORDS
  */
 
@@ -50,7 +50,7 @@ class Config {
 }
 
 /**
- * Makes one checked object. `overrides` precede the config.
+ * Makes one checked object.
  * @param {object|string|URL} [config] options by name, with `connectionString` among them, or that alone. Other names are
  *   parameters for the server; undefined, null and '' count as not given
  * @param {object} [overrides] `{ port, host, ssl }` of `connect()`: as in net.connect, a port that is not a number is the path
@@ -58,45 +58,57 @@ class Config {
  * @returns {object} by libpq's names; secrets are not enumerable
  */
 function resolve(config, overrides, env = process.env) {
-  const { given: values, parameters, own } = read(config);
-  const before = overrides && fromObject(connectArguments(overrides));
-  // The address of a host that was overridden must not be used.
-  if (before?.given.has('host')) before.given.set('hostaddr', '');
-  before?.given.forEach((value, name) => values.set(name, value));
-  Object.assign(own, before?.own);
-  const given = values.get('sslmode');
-  for (const { name, variable } of VARIABLES) {
-    const value = values.has(name) ? undefined : env[variable]; // a question to the system
-    if (value !== undefined) values.set(name, value);
-  }
-  if (env.PGREQUIRESSL?.startsWith('1') && !values.has('sslmode')) values.set('sslmode', 'require');
+  const { texts, own, parameters, sslmode, fallback } = gather(config, overrides, env);
   const result = new Config({
-    password: own.password ?? (values.get('password') || undefined),
-    sslpassword: values.get('sslpassword') || undefined,
+    password: own.password ?? (texts.get('password') || undefined),
+    sslpassword: texts.get('sslpassword') || undefined,
     ssl: own.ssl === true ? {} : own.ssl || undefined
   });
-  values.forEach((value, name) => {
+  texts.forEach((value, name) => {
     const parsed = parse(value, name);
     if (parsed !== undefined || name in DEFAULTS) result[name] = parsed;
   });
-  if (!values.has('max_protocol_version')) result.max_protocol_version = result.min_protocol_version; // as in libpq
+  if (!texts.has('max_protocol_version')) result.max_protocol_version = result.min_protocol_version; // as in libpq
   result.user ??= userName();
-  result.database = values.get('dbname') || result.user;
+  result.database = texts.get('dbname') || result.user;
   check(!/^postgres(?:ql)?:\/\//.test(result.database),
     'database must be the name of one; a URL is a whole config: new Client(url)');
   result.passfile ??= homeFile(env, '.pgpass', 'pgpass.conf');
   if (own.socket !== undefined) result.socket = own.socket;
-  result.sslmode = sslMode(result, own.ssl, given);
+  result.sslmode = sslMode(result, own.ssl, sslmode);
   checkTogether(result);
-  const portAlone = before?.given.has('port') && !before.given.has('host');
-  result.hosts = hostList(values, result, portAlone || own.socket ? 'localhost' : undefined);
-  result.parameters = startupParameters(values, parameters, env);
+  result.hosts = hostList(texts, result, own.socket ? 'localhost' : fallback);
+  result.parameters = startupParameters(texts, parameters, env);
   // Supabase's pooler in transaction mode may give the answers of what was pipelined to another client.
   if (result.hosts.some(({ host, port }) => port === 6543 && /\.pooler\.supabase\.com\.?$/i.test(host))) {
-    if (!values.has('max_pipeline')) result.max_pipeline = 1;
-    if (!values.has('statement_cache')) result.statement_cache = 0;
+    if (!texts.has('max_pipeline')) result.max_pipeline = 1;
+    if (!texts.has('statement_cache')) result.statement_cache = 0;
   }
   return result;
+}
+
+/**
+ * Takes what was given by its precedence: the arguments of `connect()`, then the config, then the environment.
+ * @returns {object} `texts` by option; `own`, the options that have no text; `parameters` for the server; the `sslmode` that is not
+ *   of the environment; the `fallback` for a host
+ */
+function gather(config, overrides, env) {
+  const { texts, own, parameters } = read(config);
+  let fallback;
+  if (overrides !== undefined) {
+    const first = fromObject(connectArguments(overrides));
+    if (first.texts.has('host')) texts.set('hostaddr', ''); // it is another host's
+    else if (first.texts.has('port')) fallback = 'localhost';
+    first.texts.forEach((value, name) => texts.set(name, value));
+    Object.assign(own, first.own);
+  }
+  const sslmode = texts.get('sslmode');
+  for (const { name, variable } of VARIABLES) {
+    const value = texts.has(name) ? undefined : env[variable]; // a question to the system
+    if (value !== undefined) texts.set(name, value);
+  }
+  if (env.PGREQUIRESSL?.startsWith('1') && !texts.has('sslmode')) texts.set('sslmode', 'require');
+  return { texts, own, parameters, sslmode, fallback };
 }
 
 /** @throws {TypeError} for a text that would end at its NUL character */
@@ -109,7 +121,7 @@ function parse(text, name) {
 }
 
 /** Checks a config alone: the environment may still change. @throws {TypeError} */
-const checkConfig = config => read(config).given.forEach(parse);
+const checkConfig = config => read(config).texts.forEach(parse);
 
 /** @returns {object} the arguments of `connect()` as a config */
 function connectArguments({ port, host, ssl }) {
@@ -139,7 +151,7 @@ function fromObject(config) {
   const { connectionString: text } = config;
   check((text ?? '') === '' || typeof text === 'string' || text instanceof URL,
     `connectionString must be a string or a URL, not ${kindOf(text)}`);
-  const given = text ? later.conninfo.parse(String(text)) : new Map();
+  const texts = text ? later.conninfo.parse(String(text)) : new Map();
   const parameters = Object.create(null);
   const own = {};
   for (const key of Object.keys(config)) {
@@ -160,11 +172,11 @@ function fromObject(config) {
       throw new TypeError(`${key} must be ${what}a string, a number or a boolean, not ${kindOf(value)}`);
     }
     const text = String(option && typeof value === 'boolean' ? +value : value);
-    if ((given.get(name) ?? text) !== text) throw new TypeError(`${key} is given twice, with different values: remove one${config.connectionString ? ', here or in connectionString' : ''}`);
-    if (option) given.set(name, text);
+    if ((texts.get(name) ?? text) !== text) throw new TypeError(`${key} is given twice, with different values: remove one${config.connectionString ? ', here or in connectionString' : ''}`);
+    if (option) texts.set(name, text);
     else parameters[name] = text;
   }
-  return { given, parameters, own };
+  return { texts, parameters, own };
 }
 
 /**
