@@ -20,20 +20,4 @@ function limitOf(options) {
 /** Without a limit there is no promise to race: each one costs more than finding the answer. */
 const UNLIMITED = { isLimited: false, race: promise => promise, release() {} };
 
-const isTimeout = error => error.name === 'TimeoutError' || error.cause?.name === 'TimeoutError';
-
-/**
- * Waits for an answer that is asked for. Its query is aborted when limits have ended all waits. After a time limit has ended
- * one, it is late: its connection may be silent.
- */
-function join(asking, { isLimited, reached }) {
-  asking.waits += isLimited ? 1 : Infinity;
-  if (!isLimited) return asking.promise;
-  reached.catch(error => {
-    asking.late ||= isTimeout(error);
-    if (--asking.waits === 0) asking.controller.abort();
-  });
-  return asking.promise;
-}
-
-module.exports = { UNLIMITED, join, limitOf };
+module.exports = { UNLIMITED, limitOf };

@@ -7,12 +7,10 @@ const { NO_OPTIONS, NO_VALUES, checkNoMore, checkOptions, optionsOf } = require(
 const { RowReader } = require('../core/rows');
 const { Target } = require('../core/stream');
 const { Collector, isRead, read, write } = require('./answer');
+const { Asking } = require('./asking');
 const { Entries } = require('./entries');
-const { UNLIMITED, join, limitOf } = require('./limit');
+const { UNLIMITED, limitOf } = require('./limit');
 const { OF_CACHE, OF_QUERY, OF_QUERY_TO, checkNumber } = require('./options');
-
-/** Milliseconds for which the second query for an answer, if it is late too, has no successor. The next ones have twice the time. */
-const PATIENCE = 1000;
 
 /**
  * Answers queries from memory. It owns its client and makes the session read-only, so that the server's word alone decides what
@@ -135,9 +133,10 @@ class ResponseCache extends EventEmitter {
     const { maxAge, stale } = request;
     const prepared = this.#prepare();
     const entry = this.#entries.use(key, tags);
-    const { answer, asking } = entry;
-    const ask = limits => this.#ask(entry, { tags, ...request, session, time: this.#now() }, prepared, text, values, limits);
-    const age = answer === undefined ? Infinity : this.#now() - answer.time;
+    const now = this.#now();
+    const { answer } = entry;
+    const age = answer === undefined ? Infinity : now - answer.time;
+    const ask = asking => this.#ask(entry, asking, { tags, ...request, session, time: now }, prepared, text, values);
     if (age < maxAge) {
       if (answer.large) this.misses++;
       else this.hits++;
@@ -145,26 +144,25 @@ class ResponseCache extends EventEmitter {
     }
     if (age < maxAge + stale && !answer.large) {
       this.stale++;
-      const { statement_timeout } = options;
-      if (asking === undefined) ask({ statement_timeout }).promise.catch(error => this.#report(error, { key, tags }));
+      if (entry.asking === undefined) {
+        ask(new Asking(now).within(options.statement_timeout)).catch(error => this.#report(error, { key, tags }));
+      }
       return answer;
     }
     this.misses++;
-    const asked = asking === undefined ? 0 : this.#now() - asking.time;
-    if (asking?.waits > 0 && asked < (asking.late ? Math.min(asking.patience, maxAge) : maxAge)) return join(asking, limit);
-    return join(ask(limit.isLimited ? { controller: new AbortController() } : {}), limit);
+    if (!entry.asking?.mayJoin(now, maxAge)) {
+      const asking = new Asking(now, entry.asking);
+      ask(limit.isLimited ? asking.counted() : asking);
+    }
+    return entry.asking.join(limit);
   }
 
-  /** Asks for an answer, which later requests for the same entry wait for, unless it has a limit and no wait is left. */
-  #ask(entry, request, prepared, text, values, { controller, statement_timeout }) {
-    const waits = controller === undefined && statement_timeout === undefined ? Infinity : 0;
-    // A late query is followed by another one, but a slow database must not get one for each wait.
-    const patience = entry.asking === undefined ? 0 : Math.max(PATIENCE, 2 * (request.time - entry.asking.time));
-    const asking = entry.asking = { controller, time: request.time, promise: undefined, waits, late: false, patience };
-    const limits = waits === 0 ? { signal: controller?.signal, statement_timeout } : undefined;
-    asking.promise = this.#keep(entry, asking, this.#fetch(request, prepared, text, values, limits));
+  /** Asks for an answer, which later requests for the same key may wait for. */
+  #ask(entry, asking, request, prepared, text, values) {
+    entry.asking = asking;
+    asking.promise = this.#keep(entry, asking, this.#fetch(request, prepared, text, values, asking.limits));
     asking.promise.catch(() => {}); // all waits may have ended
-    return asking;
+    return asking.promise;
   }
 
   async #keep(entry, asking, fetched) {

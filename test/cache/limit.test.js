@@ -5,7 +5,8 @@ const { getEventListeners } = require('node:events');
 const { setImmediate: turn, setTimeout: sleep } = require('node:timers/promises');
 const { startProxy } = require('pg-test-fixtures');
 const { ResponseCache } = require('../../lib/cache');
-const { join, limitOf } = require('../../lib/cache/limit');
+const { Asking } = require('../../lib/cache/asking');
+const { limitOf } = require('../../lib/cache/limit');
 const { Pool } = require('../../lib/pool');
 const { AbortError, TimeoutError } = require('../..');
 const { held, sharedServer } = require('../support');
@@ -105,15 +106,30 @@ describe('A key of a ResponseCache', () => {
     assert.equal(asked.length, 6);
   });
 
-  it('is not asked for again because a reader has left', async () => {
-    const asked = { promise: never, waits: 1, late: false, controller: new AbortController() };
+  it('is not asked for again because a reader has left, but after a time limit has ended a wait', async () => {
+    const asking = new Asking(0);
+    asking.join({ isLimited: false });
     const leaving = new AbortController();
-    join(asked, limitOf({ signal: leaving.signal }));
+    asking.join(limitOf({ signal: leaving.signal }));
     leaving.abort();
     await turn();
-    assert.deepEqual([asked.waits, asked.late], [1, false]);
-    join(asked, limitOf({ signal: AbortSignal.timeout(1) }));
-    await sleep(20);
-    assert.deepEqual([asked.waits, asked.late], [1, true]);
+    assert.ok(asking.mayJoin(1, 1000));
+    const limit = limitOf({ signal: AbortSignal.timeout(1) });
+    asking.join(limit);
+    await assert.rejects(limit.race(never));
+    assert.ok(!asking.mayJoin(1, 1000));
+  });
+
+  it('that is asked for within limits is aborted with the last wait, and joined no more', async () => {
+    const asking = new Asking(0).counted();
+    const leaving = [new AbortController(), new AbortController()];
+    for (const { signal } of leaving) asking.join(limitOf({ signal }));
+    for (const controller of leaving) {
+      assert.deepEqual([asking.limits.signal.aborted, asking.mayJoin(1, 1000)], [false, true]);
+      controller.abort();
+      await turn();
+    }
+    assert.deepEqual([asking.limits.signal.aborted, asking.mayJoin(1, 1000)], [true, false]);
+    assert.ok(!new Asking(0).within(5).mayJoin(1, 1000), 'it has a time limit of its own');
   });
 });
