@@ -1,6 +1,6 @@
 'use strict';
 
-const { Piece, checkText, isDate, isPiece, jsonText, quoted, refuse, textOf } = require('../core/protocol');
+const { Piece, checkText, isDate, isPiece, jsonText, quoted, refuse, textOrList } = require('../core/protocol');
 
 /** Larger pieces make their text when it is read, so that nesting stays linear. */
 const SMALL = 256;
@@ -67,7 +67,7 @@ function piece(strings, parts = []) {
 function partOf(value, what) {
   if (value === undefined) return refuse(what(), value, 'pass null for NULL');
   if (typeof value !== 'object') return typeof value === 'function' || typeof value === 'symbol' ? refuse(what(), value) : value;
-  return value === null || isPiece(value) || isDate(value) || value instanceof Uint8Array ? value : textOf(value, what());
+  return value === null || isPiece(value) || isDate(value) || value instanceof Uint8Array ? value : textOrList(value, what());
 }
 
 /** @returns {Array} a copy of a list; throws a TypeError */

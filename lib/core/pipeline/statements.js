@@ -33,6 +33,10 @@ const OTHER_ENCODING = /\bset\s+(?:(?:local|session)\s+)?(?:client_encoding\s*(?
 
 const LOST = 'a pooler in transaction mode loses prepared statements: set statement_cache: 0, or max_prepared_statements in PgBouncer';
 
+const NO_JSON = new Set();
+
+const isJson = typeOid => typeOid === 114 || typeOid === 3802;
+
 /** A query text that the server has parsed, or will parse: a prepared statement, named or unnamed. */
 class Statement {
   /**
@@ -52,6 +56,8 @@ class Statement {
     this.rowParser = undefined;
     /** The number of parameters; undefined before the description. */
     this.parameters = undefined;
+    /** @type {Set<number>|undefined} the parameters that are json or jsonb, once that is known */
+    this.json = undefined;
     /** @type {PostgresError|undefined} the error of Parse */
     this.failure = undefined;
     /** @type {Request|null} the request that carries its Parse, until the server has described it */
@@ -62,6 +68,21 @@ class Statement {
     this.disturbs = !HARMLESS.has(word);
     this.begins = BEGINNING.has(word);
   }
+
+  /** Takes the ParameterDescription in buf[start … end). */
+  describeParameters(buf, start, end) {
+    if (end - start < 7) return;
+    this.parameters = buf.readUInt16BE(start + 5);
+    this.json = NO_JSON;
+    for (let i = 0, off = start + 7; off + 4 <= end; i++, off += 4) {
+      if (!isJson(buf.readUInt32BE(off))) continue;
+      if (this.json === NO_JSON) this.json = new Set();
+      this.json.add(i);
+    }
+  }
+
+  /** @returns {boolean|undefined} undefined if the type of the parameter is not known */
+  takesJson(index) { return this.paramTypes[index] > 0 ? isJson(this.paramTypes[index]) : this.json?.has(index); }
 
   /** Takes the RowDescription in buf[start …), or NoData if buf is null. */
   describe(buf, start, end) {

@@ -82,6 +82,30 @@ function jsonText(value, what) {
   return text ?? refuse(what, value, cause?.message ?? 'it has no JSON');
 }
 
+/** An empty array that is no JSON. */
+const EMPTY = '{{}}';
+
+/** A list of parameters: the texts that PostgreSQL's arrays and json take, of which the type of the parameter decides. */
+class List {
+  #json;
+  #array;
+
+  constructor(list, what) {
+    this.#array = literal(list, what, 1);
+    try { this.#json = JSON.stringify(list); } catch { /* a bigint has no JSON */ }
+  }
+
+  /** @param {boolean} [isJson] undefined if the type is not known yet: then json refuses the text, of an empty list as well */
+  text(isJson) { return isJson ? this.#json ?? this.#array : isJson === false || this.#array !== '{}' ? this.#array : EMPTY; }
+
+  toJSON() { return this.text(); }
+
+  /** For quickgres/pg, which has no types of parameters. */
+  toPostgres() { return this.#array; }
+
+  [Symbol.for('nodejs.util.inspect.custom')](depth, options, inspect) { return `List ${inspect(this.#array, options)}`; }
+}
+
 /**
  * The text of a value that is neither a string, nor bytes, nor null. A list is an array of PostgreSQL; a plain object and any
  * other with `toJSON` are JSON.
@@ -91,11 +115,17 @@ function textOf(value, what) {
   if (typeof value === 'number') return numberText(value);
   if (typeof value === 'bigint' || typeof value === 'boolean') return String(value);
   if (typeof value !== 'object') return refuse(what, value);
-  if (Array.isArray(value)) return literal(value, what, 1);
+  if (Array.isArray(value) || value instanceof List) return listOf(value, what).text();
   if (isDate(value)) return dateText(value, what);
   if (value instanceof URL) return value.href;
   return typeof value.toJSON === 'function' || isPlain(value) ? jsonText(value, what) : refuse(what, value);
 }
+
+/** @returns {List} of an array; throws a TypeError for a list that has no text */
+const listOf = (value, what) => value instanceof List ? value : new List(value, what);
+
+/** A value whose text depends on the type of its parameter stays a List. */
+const textOrList = (value, what) => Array.isArray(value) || value instanceof List ? listOf(value, what) : textOf(value, what);
 
 /**
  * Puts texts in the place of lists, Dates and objects, before anything is written: toJSON is the caller's code, and may send a
@@ -104,7 +134,7 @@ function textOf(value, what) {
 function withTexts(values) {
   try {
     return Array.from(values, (value, index) =>
-      typeof value !== 'object' || value === null || value instanceof Uint8Array ? value : textOf(value, `values[${index}]`));
+      typeof value !== 'object' || value === null || value instanceof Uint8Array ? value : textOrList(value, `values[${index}]`));
   } catch (error) {
     Error.captureStackTrace?.(error, withTexts); // a stack has ten lines: without these it reaches the caller
     throw error;
@@ -125,7 +155,7 @@ function snapshot(values, limit = Infinity) {
       if (value.includes('\0')) checkText(value, `values[${index}]`);
       return value;
     }
-    if (!(value instanceof Uint8Array)) return textOf(value, `values[${index}]`);
+    if (!(value instanceof Uint8Array)) return textOrList(value, `values[${index}]`);
     bytes += value.length;
     return bytes > limit ? value : Buffer.from(value);
   });
@@ -159,4 +189,4 @@ function array(values) {
   return literal(values, 'values', 1);
 }
 
-module.exports = { array, checkText, checkValues, isDate, jsonText, kindOf, numberText, quoted, refuse, snapshot, textOf, withTexts };
+module.exports = { List, array, checkText, checkValues, isDate, jsonText, kindOf, numberText, quoted, refuse, snapshot, textOf, textOrList, withTexts };

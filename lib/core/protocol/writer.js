@@ -1,7 +1,7 @@
 'use strict';
 
 const { frontend } = require('./codes');
-const { checkText, numberText, textOf } = require('./values');
+const { List, checkText, numberText, textOf } = require('./values');
 
 /** A writer's first buffer is small, but enough to connect and send the first queries. */
 const FIRST = 2048;
@@ -108,7 +108,7 @@ class MessageWriter {
    * @param {number} format of the result: 0 text, 1 binary
    * @returns {boolean} whether there are bytes among the values
    */
-  bind(names, values, format) {
+  bind(names, values, format, statement) {
     const row = values.rowBuffer;
     const count = row === undefined ? values.length : 0;
     let binary = false;
@@ -130,7 +130,7 @@ class MessageWriter {
         for (let i = 0; i < count; i++) off = buffer.writeUInt16BE(+(values[i] instanceof Uint8Array), off);
         this.length = buffer.writeUInt16BE(count, off);
       } else this.length = put(buffer, count, off); // the first two bytes are the number of formats
-      for (let i = 0; i < count; i++) this.#value(values[i], i);
+      for (let i = 0; i < count; i++) this.#value(values[i], i, statement);
     }
     this.#reserve(4);
     this.length = put(this.buffer, ONE_FORMAT | format, this.length);
@@ -140,10 +140,11 @@ class MessageWriter {
     return binary;
   }
 
-  #value(value, index) {
+  #value(value, index, statement) {
     if (typeof value === 'string') return this.#text(value, index);
     if (typeof value === 'number') return this.#text(numberText(value), index);
     if (value === null || value === undefined) return this.#bytes(NULL);
+    if (value instanceof List) return this.#text(value.text(statement?.takesJson(index)), index);
     if (!(value instanceof Uint8Array)) return this.#text(textOf(value, `values[${index}]`), index);
     this.#reserve(4 + value.length);
     this.length = put(this.buffer, value.length, this.length);

@@ -1,7 +1,7 @@
 'use strict';
 
 const {
-  BARE, NEXT, State, backend, checkText, checkValues, nextState, protocolError, snapshot, withTexts
+  BARE, List, NEXT, State, backend, checkText, checkValues, nextState, protocolError, snapshot, withTexts
 } = require('../protocol');
 const { Request, isStale, miscounted, reasonOf } = require('../pipeline');
 const { RowReader } = require('../rows');
@@ -80,7 +80,8 @@ class QueryRequest extends Request {
       statements.parsed(statement);
     }
     const names = portal === '' ? statement.bindNames : Buffer.from(`${portal}\0${statement.name}\0`, 'latin1');
-    const binary = writer.bind(names, values, this.format);
+    if (this.json !== undefined) statement.json ??= this.json;
+    const binary = writer.bind(names, values, this.format, statement);
     this.state = parses ? State.Parsing : State.Binding;
     if (statement.disturbs || statement.begins) statements.mark(statement, carrier);
     // A repetition needs the same values.
@@ -98,7 +99,7 @@ class QueryRequest extends Request {
       case DataRow: case CopyData:
         return this.receiver.receiveData(buf, start, end, count, pipeline.reader.owned);
       case ParameterDescription:
-        if (end - start >= 7) this.statement.parameters = buf.readUInt16BE(start + 5);
+        this.statement.describeParameters(buf, start, end);
         return;
       case RowDescription: case NoData:
         this.statement.describe(type === RowDescription ? buf : null, start, end);
@@ -143,7 +144,10 @@ class QueryRequest extends Request {
     } else if (!parses) statements.doubt(statement, error.code, bound);
     if (error.code === '08P01' && !bound) error = miscounted(error, statement, this.values);
     if (error.code === '26000') error = reasonOf(error, statement.failure, status);
-    this.stale = !bound && isStale(error);
+    // With the types known, a list is JSON.
+    const isList = parses && error.code === '22P02' && statement.json?.size > 0 && this.values?.some?.((value, i) => value instanceof List && statement.takesJson(i));
+    if (isList) this.json = statement.json;
+    this.stale = !bound && (isStale(error) || isList);
     this.receiver?.release?.(); // other requests must not wait for a slow reader
     super.fail(error);
   }
@@ -178,5 +182,8 @@ class QueryRequest extends Request {
     this.settle(this.error, receiver?.given ?? receiver);
   }
 }
+
+/** @type {Set<number>|undefined} the json among its parameters, if its first answer was that a list is none */
+QueryRequest.prototype.json = undefined;
 
 module.exports = { DROPPED, QueryRequest };

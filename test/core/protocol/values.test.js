@@ -2,16 +2,17 @@
 
 const assert = require('node:assert/strict');
 const { PassThrough } = require('node:stream');
+const { pipeline } = require('node:stream/promises');
 const { runInNewContext } = require('node:vm');
-const { decoders, exact } = require('../../..');
+const { decoders, exact, oid } = require('../../..');
 const { respond } = require('../../../lib/http');
 const { Pool } = require('../../../lib/pool');
-const { array, checkText, checkValues, kindOf, snapshot, textOf, withTexts } = require('../../../lib/core/protocol');
+const { List, array, checkText, checkValues, kindOf, snapshot, textOf, withTexts } = require('../../../lib/core/protocol');
 const { RowParser } = require('../../../lib/core/rows');
 const { sql } = require('../../../lib/sql');
 const { endAfterTest } = require('../../support/hooks');
 const { Random } = require('../../support/model');
-const { connected, rowDescription, dataRow, sharedServer } = require('../../support');
+const { connected, proxied, rowDescription, dataRow, sharedServer } = require('../../support');
 
 describe('kindOf', () => {
   it('says what a value is and shows nothing of it', () => {
@@ -85,7 +86,7 @@ describe('A value of no kind that PostgreSQL has', () => {
 
 describe('A value', () => {
   const OBJECTS = [
-    [[1, null, undefined, 'a "b"', [2n]], '{1,NULL,NULL,"a \\"b\\"",{2}}'], [[], '{}'], [{ a: [1] }, '{"a":[1]}'],
+    [[1, null, undefined, 'a "b"', [2n]], '{1,NULL,NULL,"a \\"b\\"",{2}}'], [[], '{{}}'], [{ a: [1] }, '{"a":[1]}'],
     [Object.create(null), '{}'], [runInNewContext('({ a: 1 })'), '{"a":1}'], [runInNewContext('[1]'), '{1}'],
     [{ toJSON: () => ['x'] }, '["x"]'], [new (class { toJSON() { return { b: 1 }; } })(), '{"b":1}'],
     [new URL('http://a/?b=c'), 'http://a/?b=c'], [[{ a: 'x' }, new URL('a:b')], '{"{\\"a\\":\\"x\\"}","a:b"}']
@@ -94,8 +95,9 @@ describe('A value', () => {
   it('is an array where it is a list, JSON where it is a plain object or has toJSON, and a URL its href', () => {
     for (const [value, text] of OBJECTS) {
       assert.equal(textOf(value, 'it'), text);
-      assert.deepEqual(withTexts([1, value, null]), [1, text, null]);
-      assert.deepEqual(snapshot([value]), [text]);
+      const texts = values => values.map(each => each instanceof List ? each.text() : each);
+      assert.deepEqual(texts(withTexts([1, value, null])), [1, text, null]);
+      assert.deepEqual(texts(snapshot([value])), [text]);
     }
   });
 
@@ -317,5 +319,42 @@ describe('An error of a value', () => {
       assert.throws(() => array([value]), { name: 'TypeError', code });
     }
     await assert.rejects(client.query('SELECT \0'), { name: 'TypeError', code: '22021' });
+  });
+});
+
+describe('A list for json', () => {
+  const LISTS = [[], [1, 2], ['a', null], [{ a: [] }], [[]], [[1], []]];
+  const table = async client => client.query('CREATE TEMP TABLE lists (id int GENERATED ALWAYS AS IDENTITY, j jsonb, k json, a int[])');
+  const stored = async client => (await client.query('SELECT j FROM lists WHERE j IS NOT NULL ORDER BY id')).rows.map(({ j }) => j);
+
+  it('is JSON where the server has said that the parameter is json, at first by a repetition', async () => {
+    const { client, wire } = await proxied();
+    await table(client);
+    for (const list of LISTS) await client.query('INSERT INTO lists (j, a) VALUES ($1, $2)', [list, []]);
+    assert.deepEqual(await stored(client), LISTS);
+    const flights = wire.stats.flights.toServer;
+    for (const list of LISTS) await client.query('INSERT INTO lists (j, a) VALUES ($1, $2)', [list, []]);
+    assert.equal(wire.stats.flights.toServer - flights, LISTS.length);
+    await client.query('DELETE FROM lists');
+    for (const list of LISTS) await client.query('INSERT INTO lists (j, a) VALUES ($1, $2)', [list, []], { paramTypes: [oid.jsonb], cache: false });
+    await client.transaction(async tx => { await tx.query('INSERT INTO lists (j, a) VALUES ($1, $2)', [[], []]); });
+    assert.deepEqual(await stored(client), [...LISTS, []]);
+    assert.deepEqual((await client.query('SELECT DISTINCT a FROM lists')).rows.map(({ a }) => a), [[]]);
+  });
+
+  it('is never stored as {}: by values, set, copyFrom, batch, and in a block that has not seen the text, json refuses it', async () => {
+    const client = await connected();
+    await table(client);
+    await client.query(sql`INSERT INTO lists ${sql.values([{ j: [], k: [1] }, { j: [{}], k: [] }])}`);
+    await client.query(sql`UPDATE lists SET ${sql.set({ j: [] })}`);
+    assert.deepEqual((await client.query('SELECT j, k FROM lists ORDER BY id')).objects, [{ j: [], k: [1] }, { j: [], k: [] }]);
+    const refused = { code: '22P02' };
+    await assert.rejects(client.transaction(tx => tx.query('INSERT INTO lists (k) VALUES ($1)', [[]])), { ...refused, hint: /for json, write JSON.stringify/ });
+    await assert.rejects(client.query('INSERT INTO lists (k, j) VALUES ($1, $2)', [[], []], { cache: false }), refused);
+    const copy = client.copyFrom('COPY lists (j) FROM STDIN', { columns: ['j'] });
+    await assert.rejects(pipeline([[[]]], copy), refused);
+    assert.equal((await client.query("SELECT count(*) AS n FROM lists WHERE j = '{}' OR k::text = '{}'")).rows[0].n, 0);
+    const [, { rows: [row] }] = await client.batch([['INSERT INTO lists (a) VALUES ($1)', [[]]], 'SELECT a FROM lists WHERE a IS NOT NULL']);
+    assert.deepEqual(row.a, []);
   });
 });
