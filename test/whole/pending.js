@@ -42,7 +42,7 @@ async function pending(config, queries, where) {
   for (let i = 0; i < queries; i++) {
     const { rows } = await promises[i];
     promises[i] = undefined;
-    if (rows[0].i !== String(i)) throw new Error(`query ${i} has answered ${rows[0].i}`);
+    if (rows[0].i !== i) throw new Error(`query ${i} has answered ${rows[0].i}`);
   }
   const { user, system } = process.cpuUsage(cpu);
   const all = issued + performance.now() - answered;

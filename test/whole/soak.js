@@ -45,7 +45,7 @@ async function soak(client, { queries, texts, samples = 10, report = () => {} })
       }
       const results = await Promise.all(works);
       results.forEach(({ rows: [row] }, i) => {
-        if (row.i !== String(i)) throw new Error(`query ${i} has answered ${row.i}`);
+        if (row.i !== i) throw new Error(`query ${i} has answered ${row.i}`);
       });
     }
     await sample();

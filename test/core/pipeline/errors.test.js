@@ -124,7 +124,7 @@ describe('addHint', () => {
       ['SELECT * FROM $1', ['users'], '42601', NO_VALUE],
       ['SET search_path = $1', ['a'], '42601', NO_VALUE],
       ['SELECT id FROM users WHERE id IN $1', [array([1])], '42601', LIST],
-      ...[[1, 2], ['a', 'b'], ['a"b\\'], [{ a: 1 }], [[1]], [-1.5], [null], [true, false]].map(list => ['SELECT $1::json', [list], '22P02', JSON_LIST]),
+      ...[[1, 2], ['a', 'b'], ['a"b\\'], [{ a: 1 }], [[1]], [-1.5], [null], [true, false]].map((list, i) => [`SELECT $1::json -- ${i}`, [list], '22P02', JSON_LIST]),
       ...['{bad', '{"a":1,}', '[1', '{"a" 1}', 'NULL'].map(text => ['SELECT $1::jsonb', [text], '22P02', undefined]),
       ['SELECT id FROM users WHERE id IN ($1)', [array([1])], '22P02', LIST],
       ['SELECT id FROM users WHERE id IN ($1, $2)', [array([1]), 2], '22P02', undefined],
@@ -134,7 +134,9 @@ describe('addHint', () => {
       ['SELECT 1 WHERE 1 IN ($1) AND $2::pg_namespace IS NULL', [1, '{"a":1}'], '22P02', undefined],
       ['SELEC $1', [1], '42601', undefined]
     ]) {
-      for (const ask of [() => client.query(text, values), () => client.batch([[text, values]]), () => client.cursor(text, values).next()]) {
+      const asks = [() => client.query(text, values), () => client.batch([[text, values]]), () => client.cursor(text, values).next()];
+      // In a block, a list is JSON from the second query with the text on.
+      for (const ask of hint === JSON_LIST ? [() => client.transaction(tx => tx.query(text, values))] : asks) {
         const error = await ask().catch(failed => failed);
         assert.equal(error.code, code, text);
         if (hint === undefined) assert.equal(error.hint, undefined, text);

@@ -112,9 +112,11 @@ describe('QueryRequest', () => {
 
   it('takes lists without objects as they are, and texts of objects when it is made', () => {
     const made = values => new QueryRequest('SELECT a', values, 0, true).values;
+    const [, of] = made([2, [1]]);
+    assert.deepEqual([of.text(), of.text(false), of.text(true)], ['{1}', '{1}', '[1]']);
     for (const values of [[1, 'a', null, undefined, true, 2n], [], null, 5, new Array(1e9)]) assert.equal(made(values), values);
     const list = [1];
-    assert.deepEqual(made([2, list, Buffer.from('a'), { list }, null]), [2, '{1}', Buffer.from('a'), '{"list":[1]}', null]);
+    assert.deepEqual(made([2, Buffer.from('a'), { list }, null]), [2, Buffer.from('a'), '{"list":[1]}', null]);
   });
 
   it('leaves nothing behind of values that cannot be sent', async () => {
