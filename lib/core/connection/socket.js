@@ -104,8 +104,10 @@ class Socket {
     this.#scheduled = false;
     if (this.#request !== undefined) this.#checkRequest();
     if (writer.length === 0 || this.#closed || this.stream.destroyed) return;
-    this.stream.write(writer.take());
-    if (this.#isPlain && this.stream.writableLength === 0) writer.reuse();
+    const bytes = writer.take();
+    // New memory of the writer's size costs 50 µs; a copy of a query costs 1.
+    this.stream.write(this.#isPlain ? bytes : Buffer.from(bytes));
+    if (!this.#isPlain || this.stream.writableLength === 0) writer.reuse();
   };
 
   /** workerd takes a write to another request's socket, and never answers. */
