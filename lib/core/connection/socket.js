@@ -79,7 +79,7 @@ class Socket {
   attach(stream) {
     this.stream = stream;
     if (isWorkerd) this.#request = new AbortController().signal;
-    // Whether a flushed write frees the memory; only Node's own sockets promise that.
+    // Whether the system copies what it takes at once, as it does for Node.js's own sockets without TLS.
     this.#isPlain = typeof stream._handle === 'object' && typeof stream.encrypted === 'undefined';
     for (const event of Object.keys(this.#events)) stream.on(event, this.#events[event]);
     stream.setNoDelay?.(true);
