@@ -3,12 +3,12 @@
 /** Milliseconds for which the second query for an answer, if it is late too, has no successor. The next ones have twice the time. */
 const PATIENCE = 1000;
 
-/** Who may wait for the answer of a query. */
-const State = {
-  OPEN: 'anyone: a request without a limit waits, so nothing aborts it',
-  COUNTED: 'anyone: only requests with limits wait, and the last one whose limit is reached aborts it',
-  CLOSED: 'no other request: it was aborted, or has a time limit of its own'
-};
+/**
+ * What becomes of a query. OPEN: a request without a limit waits, so nothing aborts it. COUNTED: only requests with limits wait,
+ * and the last one whose limit is reached aborts it. CLOSED: no other request may wait: it was aborted, or has a time limit of its
+ * own.
+ */
+const State = { OPEN: 'open', COUNTED: 'counted', CLOSED: 'closed' };
 
 const isTimeout = error => error.name === 'TimeoutError' || error.cause?.name === 'TimeoutError';
 

@@ -6,14 +6,11 @@ const { NO_DATA } = require('./state');
 /** What the page's part accepts, by which it asks for a live result. */
 const TYPE = 'application/x-postgresql-live';
 
-/** Where a reader is. Until the first write, the response is the handler's. */
-const PLACE = {
-  QUEUED: 'its turn has not come',
-  EMPTY: 'it has got nothing',
-  READY: 'it has taken everything',
-  BUSY: 'it has not taken everything',
-  OVER: 'it has left, or is sent away'
-};
+/**
+ * Where a reader is. QUEUED: its turn has not come. EMPTY: it has got nothing; until then the response is the handler's. READY: it
+ * has taken everything. BUSY: it has not. OVER: it has left, or is sent away.
+ */
+const PLACE = { QUEUED: 'queued', EMPTY: 'empty', READY: 'ready', BUSY: 'busy', OVER: 'over' };
 
 /** An HTTP client that reads a live result. It gets the newest state when it has taken the last one. */
 class Reader {

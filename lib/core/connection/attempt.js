@@ -30,12 +30,11 @@ const STEP = {
   ASK: 'asking what kind of session it is'
 };
 
-/** Why another attempt at the same server may succeed. */
-const REASON = {
-  UNBOUND: 'the server does not offer channel binding, which is optional',
-  BROKEN: 'the TLS handshake failed',
-  REFUSED: 'the server refused the session over TLS before it asked for anything'
-};
+/**
+ * Why another attempt at the same server may succeed: it does not offer channel binding, which is optional; the TLS handshake
+ * failed; it refused the session over TLS before it asked for anything.
+ */
+const REASON = { UNBOUND: 1, BROKEN: 2, REFUSED: 3 };
 
 const NAME_THE_SIGNER = 'pass its certificate authority: a file as sslrootcert, or PEM text as ssl.ca';
 
