@@ -136,7 +136,7 @@ describe('The documents', () => {
     const broken = [];
     let count = 0;
     for (const name of [...DOCUMENTS, 'lib/README.md', 'SECURITY.md', 'CHANGELOG.md',
-      'bench/README.md', 'bench/EXPERIMENTS.md', 'bench/SCALE.md']) {
+      'bench/README.md', 'bench/EXPERIMENTS.md']) {
       for (const [, target] of read(name).matchAll(/\]\((?!https?:)([^)]+)\)/g)) {
         count++;
         const [file, anchor] = target.split('#');
