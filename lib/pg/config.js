@@ -84,6 +84,7 @@ function libpqConfig(parameters, options = parameters) {
   };
   return {
     ...config,
+    decode: false, // cursors take texts
     ssl,
     sslpassword,
     sslmode: ssl === undefined ? sslmode : ssl ? 'require' : 'disable',

@@ -43,7 +43,7 @@ class Pool extends EventEmitter {
     this.options = hide({ ...given, ...options }, { connectionString, password, ssl });
     this.ending = false;
     this.ended = false;
-    const pool = new pools.Pool(Object.assign(libpqConfig(parameters, this.options), { decode: false }), {
+    const pool = new pools.Pool(libpqConfig(parameters, this.options), {
       size: options.max, acquire_timeout: Number(given.connectionTimeoutMillis ?? 0),
       idle_timeout: options.idleTimeoutMillis, max_lifetime: options.maxLifetimeSeconds * 1000
     });

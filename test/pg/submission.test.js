@@ -118,18 +118,18 @@ describe('What is submitted to a client of quickgres/pg', () => {
 
   it('gets its rows some at a time, as text', async () => {
     assert.deepEqual(await outcome('SELECT n, NULL::int AS m FROM generate_series(1, $1::int) n', [3], 2),
-      ['n 23,m 23', [1, null], [2, null], 'suspended', [3, null], 'SELECT 1']);
+      ['n 23,m 23', ['1', null], ['2', null], 'suspended', ['3', null], 'SELECT 1']);
     const described = once(client.connection, 'rowDescription'); // as Slonik asks for it
-    assert.deepEqual(await outcome('SELECT n FROM generate_series(1, 3) n', [], 0), ['n 23', [1], [2], [3], 'SELECT 3']);
+    assert.deepEqual(await outcome('SELECT n FROM generate_series(1, 3) n', [], 0), ['n 23', ['1'], ['2'], ['3'], 'SELECT 3']);
     assert.deepEqual((await described)[0].fields.map(({ name, dataTypeID }) => [name, dataTypeID]), [['n', 23]]);
     assert.deepEqual(await outcome('SELECT n FROM generate_series(1, 2) n', null, 1),
-      ['n 23', [1], 'suspended', [2], 'suspended', 'SELECT 0']);
+      ['n 23', ['1'], 'suspended', ['2'], 'suspended', 'SELECT 0']);
   });
 
   it('is told of commands without rows, of empty ones, and of errors', async () => {
     assert.deepEqual(await outcome('CREATE TEMP TABLE t (a int)', [], 5), ['no data', 'CREATE TABLE']);
     assert.deepEqual(await outcome('INSERT INTO t VALUES (1), (2)', [], 5), ['no data', 'INSERT 0 2']);
-    assert.deepEqual(await outcome('INSERT INTO t VALUES (3), (4) RETURNING a', [], 5), ['a 23', [3], [4], 'INSERT 0 2']);
+    assert.deepEqual(await outcome('INSERT INTO t VALUES (3), (4) RETURNING a', [], 5), ['a 23', ['3'], ['4'], 'INSERT 0 2']);
     assert.deepEqual(await outcome('', [], 5), ['no data', 'empty']);
     assert.deepEqual(await outcome('SELECT nothing', [], 5), ['42703']);
     assert.deepEqual(await outcome('SELECT 1 / (2 - n) FROM generate_series(1, 2) n', [], 5), ['?column? 23', '22012']);
@@ -144,7 +144,7 @@ describe('What is submitted to a client of quickgres/pg', () => {
       client.connection.stream.destroy();
       Reader.prototype.handleCommandComplete.call(reader, message);
     };
-    assert.deepEqual((await once(client.query(reader), 'over'))[0], ['n 23', [1], 'SELECT 1']);
+    assert.deepEqual((await once(client.query(reader), 'over'))[0], ['n 23', ['1'], 'SELECT 1']);
   });
 
   it('is not kept by the connection when it is over', async () => {
