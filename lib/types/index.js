@@ -84,6 +84,7 @@ async function withDatabase(url, files, work) {
   const stopped = new Promise((resolve, reject) => {
     for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => reject(new Error(`stopped by ${signal}`)));
   });
+  stopped.catch(() => {}); // when nothing of it is left to stop
   const admin = new Client(url);
   await admin.connect();
   try {
@@ -98,10 +99,8 @@ async function withDatabase(url, files, work) {
 
 /** @returns {Promise<{lines: Map<string, string>, errors: string[]}>} the declaration of each text, by its name */
 async function ask(config, texts, settings, isStrict) {
-  const clients = Array.from(
-    { length: CONNECTIONS },
-    () => new Client({ ...config, application_name: 'quickgres types', lock_timeout: 10000 })
-  );
+  const make = () => new Client({ ...config, application_name: 'quickgres types' });
+  const clients = Array.from({ length: CONNECTIONS }, make);
   const lines = new Map();
   try {
     await Promise.all(clients.map(client => client.connect()));

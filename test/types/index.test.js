@@ -332,7 +332,8 @@ declare module 'quickgres' {
     ];
     const STATE = `SELECT (SELECT is_called FROM harmed) AS harmed, (SELECT count(*) FROM people) AS people, (SELECT count(name) FROM people) AS names,
       (SELECT array_agg(proname::text || pronamespace::regnamespace) FROM pg_proc WHERE oid >= 16384) AS functions, (SELECT array_agg(relname::text ORDER BY relname) FROM pg_class
-        WHERE oid >= 16384 AND relnamespace = 'public'::regnamespace) AS relations, (SELECT count(*) FROM pg_database) AS databases`;
+        WHERE oid >= 16384 AND relnamespace = 'public'::regnamespace) AS relations, (SELECT count(*) FROM pg_database) AS databases,
+      (SELECT array_agg(command) FROM changes) AS changes`;
 
     before(() =>
       session.simpleQuery(`
@@ -340,7 +341,10 @@ declare module 'quickgres' {
       CREATE FUNCTION harm(int DEFAULT 0) RETURNS int IMMUTABLE LANGUAGE sql AS $$SELECT nextval('harmed')::int$$;
       CREATE DOMAIN harmful AS int CHECK (harm(VALUE) > 0);
       CREATE VIEW harms AS SELECT harm() AS x;
-      CREATE PROCEDURE harming() LANGUAGE sql AS $$SELECT harm()$$;`)
+      CREATE PROCEDURE harming() LANGUAGE sql AS $$SELECT harm()$$;
+      CREATE TABLE changes (command text);
+      CREATE FUNCTION changed() RETURNS event_trigger LANGUAGE plpgsql AS $$BEGIN INSERT INTO changes VALUES (tg_tag); END$$;
+      CREATE EVENT TRIGGER changed ON ddl_command_end EXECUTE FUNCTION changed();`)
     );
 
     it('of what the sources say, also if it closes what it is put into', async () => {
