@@ -1,7 +1,7 @@
 'use strict';
 
 const { UsageError, checkText, kindOf } = require('./protocol');
-const { firstWord, promised, rollbacksTo } = require('./pipeline');
+const { firstWord, promised } = require('./pipeline');
 const { DROPPED, FrontRequest } = require('./requests');
 
 /** The texts that set so many settings, by their number, up to a bound. */
@@ -15,7 +15,7 @@ const ENDING = /^(?:abort|commit|end|reset)$/;
 function escapes(text, inBlock) {
   const word = firstWord(text);
   if (!inBlock || ENDING.test(word)) return ESCAPING.test(word);
-  if (word === 'rollback') return rollbacksTo(text) === 0;
+  if (word === 'rollback') return !/^[\s;]*rollback\s+(?:(?:work|transaction)\s+)?to\b/i.test(text);
   if (word === 'set') return !/^[\s;]*set\s+(?:local|constraints|transaction)\b/i.test(text);
   return word === 'prepare' && !/^[\s;]*prepare\s+(?!transaction\b)\w/i.test(text);
 }
