@@ -615,8 +615,8 @@ export abstract class Session<D extends boolean = true> extends EventEmitter {
   with(settings: Settings): Session<D>;
 
   /**
-   * Fetches the rows of a query in batches. Outside a transaction the cursor owns its connection until it ends; inside one,
-   * other cursors and queries may run beside it.
+   * Fetches the rows of a query in batches. Outside a transaction the cursor is a transaction of its own, which owns the
+   * connection until the cursor ends; inside one, other cursors and queries may run beside it.
    * @param text SQL
    * @param values of the parameters
    * @param piece SQL with its values, in place of text and values
@@ -876,18 +876,6 @@ export interface Cursor<T extends object = AnyColumns> {
   return(value?: any): Promise<IteratorReturnResult<any>>;
   /** Closes the cursor, for `await using`. @returns as `return` */
   [Symbol.asyncDispose](): Promise<void>;
-  /**
-   * The rows as a Node stream in object mode. Destroying it closes the cursor; outside a transaction, the fetch under way is
-   * cancelled.
-   * @param options highWaterMark: rows to read ahead, 16 by default; signal: destroys the stream; stall_timeout: milliseconds
-   *   until a stream that is not read is destroyed, 60000 by default, 0 for never
-   * @returns the stream
-   */
-  readable(options?: {
-    highWaterMark?: number | undefined; signal?: AbortSignal | undefined; stall_timeout?: number | undefined
-  }): Readable;
-  /** The rows as a WHATWG stream; cancelling it is like destroying `readable()`. @returns the stream */
-  readableStream(): ReadableStream<T>;
 }
 
 /** The bytes of a COPY … TO STDOUT. It emits the error of the query or the connection; destroying it cancels the COPY. */

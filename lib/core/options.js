@@ -28,7 +28,6 @@ const NAMES = {
   listen: new Set(['session', 'keepalive', 'signal']),
   query: new Set([...STATEMENT, 'decode', 'stream', 'buffer', ...LIMITS, ...PLACE]),
   queryTo: new Set(['as', 'int8', 'numeric', 'bytea', 'separator', 'end', 'stall_timeout', 'buffer', ...STATEMENT, ...LIMITS, ...PLACE]),
-  readable: new Set(['highWaterMark', 'signal', 'stall_timeout']),
   simpleQuery: new Set(['decode', ...LIMITS, 'retry']),
   transaction: new Set(['isolation', 'readOnly', 'deferrable', ...LIMITS, 'retry', 'retries'])
 };

@@ -2,7 +2,7 @@
 
 const { EventEmitter } = require('node:events');
 const { late } = require('./late');
-const { AbortError, UsageError, checkText, checkValues, isPiece, kindOf } = require('./protocol');
+const { UsageError, checkText, checkValues, isPiece, kindOf } = require('./protocol');
 const { CloseRequest, D, LOWER_CASE, Z, again, callerOf, copyDirection, promised, send, submit, throwIfAborted, tooLong, watchLimits } = require('./pipeline');
 const { NAMES, NO_OPTIONS, NO_VALUES, checkOptions, keep, optionsOf } = require('./options');
 const requests = require('./requests');
@@ -181,14 +181,14 @@ class Session extends EventEmitter {
     checkOptions(options, NAMES.cursor);
     const { batchSize = 1000, decode, signal } = options;
     const copied = requests.Portal.keep(text, values);
-    const name = this.#depth === undefined ? '' : `c${this.#depth}_${++this.#portals}`;
+    const name = `c${this.#depth ?? ''}_${++this.#portals}`;
     const lease = this.#lease;
-    const openIn = scope => new requests.Portal(scope, text, copied, options, name);
-    const hold = onwait => new Promise((resolve, reject) => {
-      lease.run('owned', { signal, onwait: end => onwait(() => end(new AbortError('the cursor was closed'))) }, scope => {
+    const openIn = scope => require('./transaction').openPortal(scope, text, copied, options, name);
+    const hold = () => new Promise((resolve, reject) => {
+      lease.run('owned', { signal }, scope => {
         const portal = openIn(scope);
         resolve(portal);
-        return portal.ended;
+        return portal.over?.catch(() => {});
       }).catch(reject);
     });
     return new (require('./cursor').Cursor)(onwait => lease.scope === null ? hold(onwait) : openIn(lease.scope), { batchSize, decode, signal });

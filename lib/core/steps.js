@@ -31,7 +31,7 @@ class Steps extends Session {
     checkOptions({ format, cache }, NAMES.query);
     const copied = requests.Portal.keep(text, values);
     if (this.inQuery) throw new UsageError('a query is open already: sync() before the next startQuery', '34000');
-    this.#portal = new requests.Portal(this.lease, text, copied, { format, cache });
+    this.#portal = require('./transaction').openPortal(this.lease, text, copied, { format, cache }, 'steps');
   }
 
   /** Whether a query of `startQuery` may have more rows. */

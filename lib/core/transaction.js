@@ -3,7 +3,7 @@
 const { ConnectionError, UsageError } = require('./protocol');
 const { Scope, giveUpAll, again, expectAnswer, leftInside, outcome, promised, runInside, throwIfAborted, tooLong, watchLimits } = require('./pipeline');
 const { NO_OPTIONS } = require('./options');
-const { BeginRequest, EndRequest } = require('./requests');
+const { BeginRequest, EndRequest, Portal } = require('./requests');
 
 /** Milliseconds for which the error of the function waits for the answer to ROLLBACK. */
 const UNDO_TIMEOUT = 3000;
@@ -53,11 +53,10 @@ class Transaction {
   #scope;
   #session;
 
-  constructor(parent, depth, make, options) {
+  constructor(parent, depth, make, options, name = depth === 0 ? 'the transaction' : 'the savepoint') {
     this.#texts = textsOf(depth, options);
     this.#depth = depth;
     const begin = new BeginRequest(this.#texts.begin);
-    const name = depth === 0 ? 'the transaction' : 'the savepoint';
     this.#entered = new Promise(entered => {
       this.#scope = begin.scope = new Scope(parent.pipeline, parent, name, { block: true, begin, entered, lost: next => this.#lose(next()) });
     });
@@ -90,10 +89,7 @@ class Transaction {
       await this.#until(this.#entered);
       if (scope.ended) throw scope.refused();
       this.#phase = Phase.WORKING;
-      const result = await this.#until(promised(() => runInside(scope, () => work(this.#session)))).finally(() => {
-        leftInside(scope);
-        this.#refuse(OVER);
-      });
+      const result = await this.#until(promised(() => work(this.#session, scope))).finally(() => this.#refuse(OVER));
       await this.#commit();
       return result;
     } catch (error) {
@@ -169,7 +165,28 @@ class Transaction {
  */
 function transaction(parent, depth, make, work, options = NO_OPTIONS) {
   throwIfAborted(options);
-  return new Transaction(parent, depth, make, options).run(work, options);
+  const inside = (session, scope) => {
+    const result = promised(() => runInside(scope, () => work(session)));
+    Promise.resolve(result).then(leftInside, leftInside);
+    return result;
+  };
+  return new Transaction(parent, depth, make, options).run(inside, options);
+}
+
+/** Opens a portal in the block of its scope, or else in a transaction of its own, which ends with it. */
+function openPortal(given, text, values, options, name) {
+  const { active, inBlock } = given.pipeline.scopes;
+  if (given.block || (active === given && inBlock === true)) return new Portal(given, text, values, options, name);
+  let end, portal;
+  const ended = new Promise((resolve, reject) => { end = error => error === undefined ? resolve() : reject(error); });
+  ended.catch(() => {}); // the transaction may not begin
+  const own = new Transaction(given, 0, scope => {
+    portal = new Portal(scope, text, values, options, name, end);
+    return { giveUpStreams() {} };
+  }, NO_OPTIONS, 'the transaction of a cursor');
+  portal.over = own.run(() => ended, NO_OPTIONS);
+  portal.over.catch(() => { portal.open = false; });
+  return portal;
 }
 
 /** SQLSTATEs of transactions that others have made fail: serialization_failure, deadlock_detected. */
@@ -202,4 +219,4 @@ async function repeat(once, failure, options) {
   }
 }
 
-module.exports = { repeat, transaction };
+module.exports = { openPortal, repeat, transaction };

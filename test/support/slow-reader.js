@@ -8,7 +8,7 @@
 const { execFile, spawn } = require('node:child_process');
 const { once } = require('node:events');
 const http = require('node:http');
-const { Transform } = require('node:stream');
+const { Readable, Transform } = require('node:stream');
 const { pipeline } = require('node:stream/promises');
 const { promisify } = require('node:util');
 
@@ -55,7 +55,7 @@ const WAYS = {
     yield text;
   }, response),
   readable: (client, request, response) => pipeline(
-    client.cursor(GIGABYTE, [], { batchSize: 100 }).readable(),
+    Readable.from(client.cursor(GIGABYTE, [], { batchSize: 100 })),
     new Transform({
       writableObjectMode: true,
       transform(row, encoding, callback) { callback(null, `${row.i},${row.x}\n`); }

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { tracingChannel } from 'node:diagnostics_channel';
 import { EventEmitter, once } from 'node:events';
 import { connect as connectSocket } from 'node:net';
-import { PassThrough } from 'node:stream';
+import { PassThrough, Readable } from 'node:stream';
 import { text as textOf } from 'node:stream/consumers';
 import quickgres, {
   AbortError, Client, ConnectionError, PostgresError, RowParser, RowReader, UsageError, array, decoders, exact
@@ -153,8 +153,8 @@ async function blocks(client: Client): Promise<void> {
     same<typeof row, User>(true);
     break;
   }
-  for await (const row of client.cursor('SELECT 1').readable({ highWaterMark: 1 })) assert.equal(row[0], 1);
-  const { value } = await client.cursor<{ n: string }>('SELECT 1 AS n').readableStream().getReader().read();
+  for await (const row of Readable.from(client.cursor('SELECT 1'))) assert.equal(row[0], 1);
+  const { value } = await client.cursor<{ n: string }>('SELECT 1 AS n').next();
   assert.equal(value?.n, '1');
 
   client.startQuery('SELECT generate_series(1, 3) AS n', []);

@@ -132,7 +132,7 @@ class Pipeline {
     const promise = request.open(scope);
     try {
       if (scope === scopes.active && scope.first === null && scope.refused === null && this.#held === 0 &&
-          this.#unanswered < this.maxPipeline && this.socket !== null && scopes.waiting.length === 0 &&
+          this.#unanswered < this.maxPipeline && this.socket !== null &&
           (request.settings === undefined || scopes.inBlock !== undefined)) this.send(request);
       else {
         scopes.check(scope, request);
@@ -333,8 +333,8 @@ class Pipeline {
     if (this.head?.givenUp) cancelHead(this);
     // With max_pipeline, `send` had no room behind the request.
     if (this.head === null && this.maxPipeline < Infinity && statements.closing.length > 0 && !request.owesSync && this.#maySend) closeStatements(this);
-    const { active, waiting } = this.scopes;
-    if (active.first !== null || active.ending || waiting.length > 0) this.pump();
+    const { active } = this.scopes;
+    if (active.first !== null || active.ending) this.pump();
   }
 
   /** Lets nothing more be sent behind a request that was sent. */

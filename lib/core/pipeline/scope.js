@@ -6,6 +6,8 @@ const { waitsForItself } = require('./inside');
 
 const IN_BLOCK = 'the settings of a session made by with() would last to the end of the block that a query has begun: use transaction()';
 
+const IN_ANOTHER = 'cannot begin in the block that a query has begun: end that first by COMMIT or ROLLBACK';
+
 const nothing = () => {};
 
 /**
@@ -126,8 +128,6 @@ class Scopes {
   constructor(pipeline) {
     this.root = new Scope(pipeline, null, 'the connection');
     this.active = this.root;
-    /** Transactions that wait for the end of a block that a query has begun. */
-    this.waiting = [];
   }
 
   /** @param {Request} [request] one that ends the scope's block is accepted until the scope was left */
@@ -146,26 +146,22 @@ class Scopes {
 
   /** Takes the next entry out of its queue, and enters it if it is a scope. */
   next() {
-    const { root, waiting } = this;
+    const { root } = this;
     for (;;) {
       const { active } = this;
-      let entry;
       if (active.ending && active.first === null) {
         this.leave(active);
         continue;
       }
-      if (active === root && waiting.length > 0 && this.inBlock === false) entry = waiting.shift();
-      else {
-        entry = active.first;
-        if (entry === null) return null;
-        if (entry instanceof Scope && !entry.ended && entry.whenIdle && root.pipeline.head !== null) return null;
-        const isOutside = entry.block || entry.settings !== undefined;
-        if (isOutside && !entry.ended && active === root && this.inBlock === undefined) return null;
-        active.shift();
-      }
+      const entry = active.first;
+      if (entry === null) return null;
+      if (entry instanceof Scope && !entry.ended && entry.whenIdle && root.pipeline.head !== null) return null;
+      const isOutside = (entry.block || entry.settings !== undefined) && active === root;
+      if (isOutside && !entry.ended && this.inBlock === undefined) return null;
+      active.shift();
       if (!(entry instanceof Scope)) return entry;
       if (entry.ended) continue;
-      if (entry.block && active === root && this.inBlock) waiting.push(entry);
+      if (entry.block && isOutside && this.inBlock) this.#lose(entry, () => new UsageError(`${entry.name} ${IN_ANOTHER}`, '25001'));
       else return (this.active = entry);
     }
   }
@@ -217,7 +213,6 @@ class Scopes {
    * @param {function(): Error} next makes an error for each request
    */
   lose(next) {
-    for (const scope of this.waiting.splice(0)) this.#lose(scope, next);
     for (let scope = this.active; scope !== null; scope = scope.parent) this.#lose(scope, next);
   }
 }

@@ -67,15 +67,13 @@ describe('The scopes of a connection', () => {
     assert.equal(next(), alone);
   });
 
-  it('let a block wait until the one that a query has begun is over, and queries go on', () => {
-    const { scopes, next, root, scope } = make();
-    const block = scope('block', { block: true });
-    root.push(block);
+  it('refuse a block inside one that a query has begun, and queries go on', () => {
+    const { next, root, scope } = make();
+    const errors = [];
+    root.push(scope('block', { block: true, lost: error => errors.push(error().message) }));
     root.push(entry('query'));
     assert.equal(next('T').name, 'query');
-    assert.deepEqual([next('E'), scopes.waiting.length], [null, 1]);
-    root.push(entry('later'));
-    assert.equal(next('I', { head: entry('sent') }), block, 'no query overtakes it');
+    assert.deepEqual(errors, ['block cannot begin in the block that a query has begun: end that first by COMMIT or ROLLBACK']);
   });
 
   it('let a block wait until it is known whether a query has begun one, and not behind the end of another', () => {

@@ -3,7 +3,7 @@
 const assert = require('node:assert/strict');
 const { execFileSync } = require('node:child_process');
 const path = require('node:path');
-const { PassThrough } = require('node:stream');
+const { PassThrough, Readable } = require('node:stream');
 const { pipeline } = require('node:stream/promises');
 const { inspect } = require('node:util');
 const { PostgresError, ConnectionError, AbortError, UsageError, protocolError } = require('../../../lib/core/protocol/errors');
@@ -196,7 +196,7 @@ describe('An error of the connection', () => {
     transaction: client => client.transaction(tx => tx.query('SELECT 1')),
     cursor: client => throughCursor(client.cursor('SELECT 1')),
     'next of a cursor': client => client.cursor('SELECT 1').next(),
-    'readable of a cursor': client => throughCursor(client.cursor('SELECT 1').readable()),
+    'stream of a cursor': client => throughCursor(Readable.from(client.cursor('SELECT 1'))),
     getResults: client => {
       client.startQuery('SELECT 1');
       return client.getResults();

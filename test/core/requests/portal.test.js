@@ -1,8 +1,8 @@
 'use strict';
 
 const assert = require('node:assert/strict');
+const { Readable } = require('node:stream');
 const { Client } = require('../../..');
-const { Portal } = require('../../../lib/core/requests');
 const { connected, proxied, faked, hex, message, dataRow, commandComplete, ANSWER } = require('../../support');
 
 /** What getResults gives until the query is over: `[rows, cmd]` of each part. */
@@ -39,65 +39,14 @@ describe('startQuery and getResults', () => {
     const flights = wire.stats.flights.toServer;
     client.startQuery('SELECT generate_series(1, 5)');
     await parts(client, 2);
-    const execute = '45 00000009 00 00000002  48 00000004';
     await client.query('SELECT 1', [], Client.STRING, false);
     const sent = wire.recorded.toServer.subarray(from);
-    assert.deepEqual(sent.subarray(0, sent.indexOf("P\0\0\0\x10\0SELECT 1")), hex(`
-      50 00000026 's1' 00 'SELECT generate_series(1, 5)' 00 0000  44 00000008 53 's1' 00
-      42 00000010 00 's1' 00 0000 0000 0001 0000  48 00000004  ${execute}  ${execute}  ${execute}  53 00000004`));
-    assert.ok(wire.stats.flights.toServer - flights <= 5, 'three parts, Sync, and the query behind');
-  });
-
-  it('end with one Sync where the query fails', async () => {
-    const requests = [];
-    const client = await faked(async conversation => {
-      for (const answer of ['', ANSWER.error('22012', 'no'), ANSWER.ready, '']) {
-        requests.push(await conversation.request());
-        conversation.say(answer);
-      }
-    });
-    client.startQuery('SELECT 1/0');
-    await assert.rejects(client.getResults(), { code: '22012' });
-    client.query('SELECT 1', [], Client.STRING, false).catch(() => {});
-    while (requests.length < 4) await new Promise(setImmediate);
-    assert.deepEqual(requests, ['PDBH', 'EH', 'S', 'PDBES']);
-  });
-
-  describe('behind a pooler that holds Flush back', () => {
-    const { flushTimeout } = Portal;
-    beforeEach(() => { Portal.flushTimeout = 20; });
-    afterEach(() => { Portal.flushTimeout = flushTimeout; });
-
-    /** A server that answers only at Sync. @param {Buffer} rows the answer to Execute */
-    const holding = (...rows) => faked(async conversation => {
-      for (let types = ''; !types.endsWith('S');) types += await conversation.request();
-      conversation.say(ANSWER.described('n'), dataRow('1'), ...rows, ANSWER.ready);
-      await conversation.request();
-      conversation.say(ANSWER.described('n'), dataRow('2'), commandComplete('SELECT 1'), ANSWER.ready);
-    });
-
-    it('give a result of one part, and the connection goes on', async () => {
-      const client = await holding(commandComplete('SELECT 1'));
-      client.startQuery('SELECT 1 AS n');
-      assert.equal((await client.getResults(10)).rows[0].n, '1');
-      assert.equal((await client.query('SELECT 2 AS n')).rows[0].n, '2');
-    });
-
-    it('reject with what to do where there are more rows, and the connection goes on', async () => {
-      const client = await holding(message('s'));
-      client.startQuery('SELECT 1 AS n');
-      await assert.rejects(client.getResults(1), { code: '0A000', message: /use the cursor in a transaction/ });
-      assert.equal(client.inQuery, false);
-      assert.equal((await client.query('SELECT 2 AS n')).rows[0].n, '2');
-    });
-
-    it('wait for a slow query, whether it is in front or their own', async () => {
-      Portal.flushTimeout = 400; // for an answer of this machine when it is busy
-      const client = await connected();
-      client.query('SELECT pg_sleep(0.6)').catch(() => {});
-      client.startQuery('SELECT i, pg_sleep(0.3) FROM generate_series(1, 2) i');
-      assert.deepEqual(await parts(client, 2), [['12', 'SUSPENDED'], ['', 'SELECT']]);
-    });
+    const execute = "45 0000000e 'steps' 00 00000002  53 00000004";
+    assert.deepEqual(sent.subarray(0, sent.indexOf('P\0\0\0\x10\0SELECT 1')), hex(`
+      50 0000000d 00 'BEGIN' 00 0000  44 00000006 53 00  42 0000000e 00 00 0000 0000 0001 0000  45 00000009 00 00000000  48 00000004
+      50 00000024 00 'SELECT generate_series(1, 5)' 00 0000  44 00000006 53 00
+      42 00000013 'steps' 00 00 0000 0000 0001 0000  ${execute}  ${execute}  ${execute}  51 0000000b 'COMMIT' 00`));
+    assert.ok(wire.stats.flights.toServer - flights <= 5, 'three parts, COMMIT, and the query behind');
   });
 
   it('give what is left with 0', async () => {
@@ -213,26 +162,13 @@ describe('startQuery and getResults', () => {
 });
 
 describe('A portal that is abandoned', () => {
-  it('while its rows come, is ended with Sync: others go on', async () => {
-    const { client, proxy, wire } = await proxied();
-    proxy.refuse(); // no CancelRequest ends it
-    const abort = new AbortController();
-    const next = client.cursor('SELECT i, pg_sleep(0.1) FROM generate_series(1, 3) i', [], { batchSize: 1, signal: abort.signal }).next();
-    const behind = client.query('SELECT 1 AS one', [], { cache: false });
-    setTimeout(() => abort.abort(), 20);
-    await assert.rejects(next, { name: 'AbortError' });
-    assert.equal((await behind).rows[0].one, 1);
-    const sent = wire.recorded.toServer;
-    assert.deepEqual(sent.subarray(sent.indexOf(hex('45 00000009 00 00000001'))).subarray(0, 20), hex('45 00000009 00 00000001 48 00000004 53 00000004'));
-  });
-
-  it('between two fetches, is ended with Sync, in whatever way it is left', async () => {
+  it('between two fetches, lets others go on, in whatever way it is left', async () => {
     const client = await connected();
     for (const leave of [
       async cursor => cursor.return(),
       async cursor => { for await (const row of cursor) if (row) break; },
-      async cursor => cursor.readable().destroy(),
-      async cursor => cursor.readableStream().cancel()
+      async cursor => Readable.from(cursor).destroy(),
+      async cursor => ReadableStream.from(cursor).cancel()
     ]) {
       const cursor = client.cursor('SELECT generate_series(1, 10)', [], { batchSize: 2 });
       await cursor.next();

@@ -5,7 +5,7 @@
 const loose = require('node:assert');
 const assert = require('node:assert/strict');
 const { Console } = require('node:console');
-const { PassThrough } = require('node:stream');
+const { PassThrough, Readable } = require('node:stream');
 const { inspect, isDeepStrictEqual } = require('node:util');
 const v8 = require('node:v8');
 const { MessageChannel, receiveMessageOnPort } = require('node:worker_threads');
@@ -32,7 +32,7 @@ const WAYS = {
     for await (const row of pool.cursor(TEXT, [], { batchSize: 2 })) rows.push(row);
     return rows;
   },
-  'the stream of a cursor': ({ pool }) => pool.cursor(TEXT).readable().toArray(),
+  'the stream of a cursor': ({ pool }) => Readable.from(pool.cursor(TEXT)).toArray(),
   'the cache, that asks': async ({ cache }) => (await cache.query(TEXT)).rows,
   async 'the cache, that knows'({ cache }) {
     const { rows: [row] } = await cache.query(TEXT);

@@ -33,6 +33,6 @@ async function start() {
 }
 
 /** Pgpool-II in front of a PostgreSQL server. */
-const PGPOOL = { name: 'Pgpool-II', needs: 'pgpool', start, lacks: { cursor: /use the cursor in a transaction/ } };
+const PGPOOL = { name: 'Pgpool-II', needs: 'pgpool', start };
 
 module.exports = { PGPOOL };
