@@ -42,29 +42,10 @@ const PARTS = {
     assert.deepEqual(results.map(({ rows: [row] }) => row.tenant ?? ''), tenants);
     const [, { rows: [row] }] = await client.with({ 'app.tenant': 'one' }).batch(['SELECT 1', text]);
     assert.equal(row.tenant, 'one');
-    for await (const { tenant } of client.with({ 'app.tenant': 'two' }).cursor(`${text} FROM generate_series(1, 20)`, [], { batchSize: 7 })) {
-      assert.equal(tenant, 'two');
-    }
   },
   async simpleQuery(client) {
     const [one, two] = await client.simpleQuery('SELECT 1 AS a; SELECT 2 AS a');
     assert.deepEqual([one.rows[0].a, two.rows[0].a], [1, 2]);
-  },
-  async 'a cursor outside a transaction'(client) {
-    let sum = 0;
-    for await (const row of client.cursor('SELECT i FROM generate_series(1, 100) i', [], { batchSize: 7 })) sum += Number(row.i);
-    assert.equal(sum, 5050);
-  },
-  async 'a cursor right behind a query'(client) {
-    client.query('SELECT pg_sleep(0.01)').catch(() => {});
-    let count = 0;
-    for await (const row of client.cursor('SELECT i FROM generate_series(1, 100) i', [], { batchSize: 7 })) count += row.columnCount;
-    assert.equal(count, 100);
-  },
-  async startQuery(client) {
-    client.startQuery('SELECT i FROM generate_series(1, 100) i');
-    assert.equal((await client.getResults(10)).rows.length, 10);
-    await client.sync();
   },
   async 'COPY out and in'(client) {
     const { rows } = await client.query('COPY (SELECT i FROM generate_series(1, 1000) i) TO STDOUT');
@@ -91,6 +72,30 @@ const PARTS = {
       assert.equal((await behind).rows[0].one, 1);
     }
     await assert.rejects(client.query('SELECT pg_sleep(60)', [], { statement_timeout: 20 }), { code: '57014' });
+  }
+};
+
+/** Cursors are transactions. */
+const CURSORS = {
+  async 'a cursor outside a transaction'(client) {
+    let sum = 0;
+    for await (const row of client.cursor('SELECT i FROM generate_series(1, 100) i', [], { batchSize: 7 })) sum += Number(row.i);
+    assert.equal(sum, 5050);
+  },
+  async 'a cursor right behind a query'(client) {
+    client.query('SELECT pg_sleep(0.01)').catch(() => {});
+    let count = 0;
+    for await (const row of client.cursor('SELECT i FROM generate_series(1, 100) i', [], { batchSize: 7 })) count += row.columnCount;
+    assert.equal(count, 100);
+  },
+  async startQuery(client) {
+    client.startQuery('SELECT i FROM generate_series(1, 100) i');
+    assert.equal((await client.getResults(10)).rows.length, 10);
+    await client.sync();
+  },
+  async 'a cursor with settings'(client) {
+    const text = "SELECT current_setting('app.tenant', true) AS tenant FROM generate_series(1, 20)";
+    for await (const { tenant } of client.with({ 'app.tenant': 'two' }).cursor(text, [], { batchSize: 7 })) assert.equal(tenant, 'two');
   }
 };
 
@@ -152,8 +157,8 @@ const IN_SESSIONS = {
 };
 
 const MODES = {
-  session: { parts: { ...PARTS, ...IN_TRANSACTIONS, ...IN_SESSIONS }, config: {} },
-  transaction: { parts: { ...PARTS, ...IN_TRANSACTIONS }, config: { statement_cache: 0 } },
+  session: { parts: { ...PARTS, ...CURSORS, ...IN_TRANSACTIONS, ...IN_SESSIONS }, config: {} },
+  transaction: { parts: { ...PARTS, ...CURSORS, ...IN_TRANSACTIONS }, config: { statement_cache: 0 } },
   statement: { parts: PARTS, config: { statement_cache: 0 } }
 };
 
@@ -186,7 +191,7 @@ for (const [mode, { parts, config }] of Object.entries(MODES)) {
         await other.connect();
         return other;
       }));
-      const works = { ...PARTS };
+      const works = { ...PARTS, ...(mode === 'statement' ? undefined : CURSORS) };
       delete works['COPY out and in']; // they share the table
       await Promise.all([client, ...others].map(async each => {
         for (const part of Object.values(works)) await part(each);
