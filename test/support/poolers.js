@@ -21,7 +21,7 @@ const PGBOUNCER = { session: {
 }, statement: {
   name: 'PgBouncer in statement mode', needs: 'pgbouncer', start: startBouncer('statement'), options: { statement_cache: 0 },
   lacks: {
-    transaction: NO_BLOCKS, 'transactions at once': NO_BLOCKS, savepoint: NO_BLOCKS, 'a cursor in a transaction': NO_BLOCKS,
+    transaction: NO_BLOCKS, 'transactions at once': NO_BLOCKS, savepoint: NO_BLOCKS, cursor: NO_BLOCKS, 'a cursor in a transaction': NO_BLOCKS,
     'COPY FROM in a transaction that is rolled back': NO_BLOCKS, 'connection() of a pool': NO_BLOCKS,
     listen: NOT_KEPT, 'settings in the config': REFUSED
   }

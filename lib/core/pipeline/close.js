@@ -53,7 +53,7 @@ class RollbackRequest extends Request {
   encode(writer, statements) {
     writer.query('ROLLBACK');
     this.state = State.Simple;
-    statements.mark({ begins: true }, this);
+    statements.mark({ turns: true }, this);
   }
 }
 

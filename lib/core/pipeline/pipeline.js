@@ -288,7 +288,7 @@ class Pipeline {
     if (status === undefined || end - start !== 6) throw protocolError('ReadyForQuery of a wrong kind');
     request.state = request.state === State.Done ? State.Over : nextState(request.state, ReadyForQuery, start, end);
     if (status === 'E' && this.status !== 'E') request.scope.transaction.failure = request.error;
-    if (status !== 'I' && (request.endsBlock || (this.status === 'I' && !request.scope.block && !request.begins))) rollBack(this);
+    if (status !== 'I' && (request.endsBlock || (this.status === 'I' && !request.scope.block && !request.turns))) rollBack(this);
     this.status = status;
     if (request.scope.block && !request.controlsBlock) this.#checkBlock(request);
     this.finishHead(request.error !== undefined && status === 'I' && mayResend(request, this.scopes.active));

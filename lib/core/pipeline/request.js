@@ -118,7 +118,7 @@ class Request {
 }
 
 Object.assign(Request.prototype, { // rare fields are not set in each request, of which there may be a million
-  begins: false, // its text may begin a transaction block
+  turns: false, // its text may begin or end a transaction block
   barrier: false, // nothing is sent behind it until it is over, so that it can be cancelled
   caller: undefined, // see callerOf
   controlsBlock: false, // it begins or ends the block of its scope

@@ -22,8 +22,8 @@ const HARMLESS = new Set([...PLANNED, 'analyze', 'begin', 'checkpoint', 'close',
   'explain', 'fetch', 'listen', 'lock', 'move', 'notify', 'release', 'savepoint', 'show', 'start', 'truncate',
   'unlisten', 'vacuum']);
 
-/** First words of statements that may begin a transaction block. */
-const BEGINNING = new Set(['begin', 'start']);
+/** First words of statements that may begin or end a transaction block. */
+const TURNING = new Set(['abort', 'begin', 'commit', 'end', 'rollback', 'start']);
 
 /** First words of statements that only read, unless they call a function that writes. */
 const READING = new Set(['select', 'table', 'values', 'show']);
@@ -66,7 +66,7 @@ class Statement {
     this.reads = READING.has(word);
     /** Whether it may drop prepared statements, or change their columns. */
     this.disturbs = !HARMLESS.has(word);
-    this.begins = BEGINNING.has(word);
+    this.turns = TURNING.has(word);
   }
 
   /** Takes the ParameterDescription in buf[start … end). */
@@ -174,9 +174,9 @@ class Statements {
   }
 
   /** Notes that a request may drop statements, or may begin or end a block; see the fields. */
-  mark({ disturbs, begins }, request) {
+  mark({ disturbs, turns }, request) {
     if (disturbs) this.disturbing = request;
-    if (begins) this.turning = request;
+    if (turns) this.turning = request;
   }
 
   /** Forgets a statement that the server does not have. @returns {boolean} whether it was known */

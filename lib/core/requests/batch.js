@@ -69,7 +69,7 @@ class BatchRequest extends Request {
     this.state = this.queries.length === 0 ? State.Done : State.Binding;
   }
 
-  get begins() { return this.queries.some(query => query.begins); }
+  get turns() { return this.queries.some(query => query.turns); }
 
   get reads() { return this.queries.every(query => query.reads); }
 

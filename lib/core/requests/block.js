@@ -53,7 +53,7 @@ class EndRequest extends SimpleQueryRequest {
   encode(writer, statements) {
     writer.query(this.text);
     this.state = State.Simple;
-    statements.mark({ begins: this.endsBlock }, this);
+    statements.mark({ turns: this.endsBlock }, this);
   }
 }
 

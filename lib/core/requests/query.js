@@ -83,7 +83,7 @@ class QueryRequest extends Request {
     if (this.json !== undefined) statement.json ??= this.json;
     const binary = writer.bind(names, values, this.format, statement);
     this.state = parses ? State.Parsing : State.Binding;
-    if (statement.disturbs || statement.begins) statements.mark(statement, carrier);
+    if (statement.disturbs || statement.turns) statements.mark(statement, carrier);
     // A repetition needs the same values.
     if (statement.name === '' || !Array.isArray(values)) return;
     this.values = binary ? snapshot(values, KEPT_BYTES) : values.slice();
@@ -159,7 +159,7 @@ class QueryRequest extends Request {
     super.skip(error, pipeline);
   }
 
-  get begins() { return this.statement.begins; }
+  get turns() { return this.statement.turns; }
 
   get reads() { return this.statement.reads; }
 

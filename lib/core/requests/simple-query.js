@@ -26,13 +26,13 @@ class SimpleQueryRequest extends Request {
     this.barrier = /\bcopy\b/i.test(text);
   }
 
-  get begins() { return /\b(?:begin|start)\b/i.test(this.text); }
+  get turns() { return /\b(?:begin|start|commit|end|rollback|abort)\b/i.test(this.text); }
 
   encode(writer, statements) {
     this.guard();
     writer.query(this.text);
     this.state = State.Simple;
-    statements.mark({ disturbs: true, begins: this.begins }, this);
+    statements.mark({ disturbs: true, turns: this.turns }, this);
   }
 
   message(pipeline, type, buf, start, end, count) {

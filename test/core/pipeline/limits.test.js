@@ -88,7 +88,7 @@ describe('Queries with signals and time limits', () => {
     const cursor = client.cursor('SELECT generate_series(1, 3)', [], { batchSize: 1 });
     await cursor.next();
     const late = client.query('SELECT 1', [], { statement_timeout: 20 });
-    await assert.rejects(late, { code: '57014', sent: false, message: /of 20 ms: it waited for an open portal$/ });
+    await assert.rejects(late, { code: '57014', sent: false, message: /of 20 ms: it waited for the transaction of a cursor$/ });
     await cursor.return();
     await assert.rejects(client.query('SELECT pg_sleep(10)', [], { statement_timeout: 20 }), { message: /of 20 ms$/ });
     await client.query('CREATE TEMP TABLE copied (n int)');

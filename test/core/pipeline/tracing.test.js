@@ -56,7 +56,7 @@ describe('diagnostics', () => {
     const client = await connected();
     for await (const row of client.cursor('SELECT generate_series(1, 7)', [], { batchSize: 3 })) row.get(0);
     const batches = events.filter(([name]) => name === 'asyncEnd').map(([, { result }]) => result);
-    assert.deepEqual(batches, [{ cmd: 'SUSPENDED', rowCount: 3 }, { cmd: 'SUSPENDED', rowCount: 3 }, { cmd: 'SELECT', rowCount: 1 }]);
+    assert.deepEqual(batches.map(({ cmd, rowCount }) => `${cmd} ${rowCount}`), ['BEGIN 0', 'SUSPENDED 3', 'SUSPENDED 3', 'SELECT 1', 'COMMIT 0']);
   });
 
   it('tells of whatever has SQL, once', async () => {
@@ -84,15 +84,17 @@ describe('diagnostics', () => {
       ['SELECT 6', undefined, ['SELECT', 1]],
       ['COMMIT', undefined, ['COMMIT', 0]],
       ['SELECT 7', undefined, ['SELECT', 1]],
+      ['BEGIN', undefined, ['BEGIN', 0]],
       ['SELECT generate_series(1, 5)', undefined, ['SUSPENDED', 3]],
       ['SELECT generate_series(1, 5)', undefined, ['SELECT', 2]],
+      ['COMMIT', undefined, ['COMMIT', 0]],
       ['CREATE TEMP TABLE traced (n int)', undefined, ['CREATE TABLE', 0]],
       ['COPY traced FROM STDIN', undefined, ['COPY', 2]],
       ['COPY traced FROM STDIN', undefined, '57014'],
       ['COPY traced TO STDOUT', undefined, ['COPY', 2]]
     ]);
     const count = name => events.filter(([each]) => each === name).length;
-    assert.deepEqual(MESSAGES.map(count), [12, 12, 12, 12, 1]);
+    assert.deepEqual(MESSAGES.map(count), [14, 14, 14, 14, 1]);
   });
 
   it('tells of one that is cancelled, once, before the caller knows it', async () => {
