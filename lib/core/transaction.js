@@ -81,7 +81,11 @@ class Transaction {
     else this.#interrupt(error);
   }
 
-  async run(work, options) {
+  /**
+   * @param {function(Session, Scope): *} work
+   * @param {function()} [left] called when it is over, or no longer waited for
+   */
+  async run(work, options, left) {
     const scope = this.#scope;
     const { pipeline } = scope;
     const unwatch = watchLimits(options, error => this.#giveUp(error), tooLong('transaction'), () => this.#phase === Phase.COMMITTING);
@@ -89,7 +93,10 @@ class Transaction {
       await this.#until(this.#entered);
       if (scope.ended) throw scope.refused();
       this.#phase = Phase.WORKING;
-      const result = await this.#until(promised(() => work(this.#session, scope))).finally(() => this.#refuse(OVER));
+      const result = await this.#until(promised(() => work(this.#session, scope))).finally(() => {
+        left?.();
+        this.#refuse(OVER);
+      });
       await this.#commit();
       return result;
     } catch (error) {
@@ -165,12 +172,8 @@ class Transaction {
  */
 function transaction(parent, depth, make, work, options = NO_OPTIONS) {
   throwIfAborted(options);
-  const inside = (session, scope) => {
-    const result = promised(() => runInside(scope, () => work(session)));
-    Promise.resolve(result).then(leftInside, leftInside);
-    return result;
-  };
-  return new Transaction(parent, depth, make, options).run(inside, options);
+  const inside = (session, scope) => runInside(scope, () => work(session));
+  return new Transaction(parent, depth, make, options).run(inside, options, leftInside);
 }
 
 /** Opens a portal in the block of its scope, or else in a transaction of its own, which ends with it. */
