@@ -83,7 +83,7 @@ class Transaction {
 
   /**
    * @param {function(Session, Scope): *} work
-   * @param {function()} [left] called when it is over, or no longer waited for
+   * @param {function(Scope)} [left] called when it is over, or no longer waited for
    */
   async run(work, options, left) {
     const scope = this.#scope;
@@ -94,7 +94,7 @@ class Transaction {
       if (scope.ended) throw scope.refused();
       this.#phase = Phase.WORKING;
       const result = await this.#until(promised(() => work(this.#session, scope))).finally(() => {
-        left?.();
+        left?.(scope);
         this.#refuse(OVER);
       });
       await this.#commit();
