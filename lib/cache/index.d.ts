@@ -14,9 +14,12 @@ import { Sql } from '../sql/index.js';
 export interface CacheOptions {
   /** Tags by which `invalidateTag` and notifications find the answer. Default: none. */
   tags?: readonly string[] | undefined;
-  /** Seconds for which the answer is fresh. Default: the cache's. */
+  /** Seconds for which the answer is fresh, from when it was asked for. Default: the cache's. */
   max_age?: number | undefined;
-  /** Seconds after `max_age` in which the old answer is given while one query fetches a new one. Default: the cache's. */
+  /**
+   * Seconds after `max_age` in which the old answer is given while one query fetches a new one. If that fails, the cache emits 'error',
+   * and the old answer stays to the end of its window. Default: the cache's.
+   */
   stale_while_revalidate?: number | undefined;
 }
 
@@ -33,7 +36,7 @@ export interface CachedQueryToOptions extends QueryToOptions, CacheOptions {}
 export interface ResponseCacheOptions {
   /** The most memory for all answers, in bytes. Default: 67108864 (64 MiB). */
   max_bytes?: number | undefined;
-  /** Bytes above which an answer is not kept. Default: an eighth of `max_bytes`. */
+  /** Bytes above which an answer is not kept: each caller gets it from the database. Default: an eighth of `max_bytes`. */
   max_answer_bytes?: number | undefined;
   /** Seconds for which an answer is fresh. Default: 60. */
   max_age?: number | undefined;

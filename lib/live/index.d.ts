@@ -17,9 +17,9 @@ export interface LiveOptions {
   concurrency?: number | undefined;
   /** Readers to which nothing was sent for this time get a message that keeps the connection alive. Default: 15000. */
   keepalive?: number | undefined;
-  /** Until a reader is sent away, so that its next request is authorised again; 0: never. Default: 1800000. */
+  /** Until a reader is sent away; its page connects again, so your handler authorizes it again. 0: never. Default: 1800000. */
   max_lifetime?: number | undefined;
-  /** The most bytes of a result. Default: 1048576. */
+  /** The most bytes of a result; a row is received whole before its size counts. Default: 1048576. */
   max_bytes?: number | undefined;
   /** The most rows of a result. Default: 10000. */
   max_rows?: number | undefined;
@@ -38,7 +38,10 @@ export interface LiveOptions {
 export interface LiveRespondOptions extends RespondOptions {
   /** What the result depends on. Default: none, and every change counts. */
   tags?: readonly string[] | undefined;
-  /** Settings of the query's transaction, as of `session.with`. Default: none. */
+  /**
+   * Settings of the query's transaction, as of `session.with`, for row-level security. Readers with different settings never share a
+   * query. Default: none.
+   */
   settings?: Readonly<Record<string, string | number | boolean>> | undefined;
 }
 
