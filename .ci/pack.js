@@ -20,7 +20,8 @@ const FIRST = ['index.js', 'lib/core/config/index.js', 'lib/core/config/conninfo
 /** What the first use makes: authentication, BEGIN and its end, decoded columns, and the entry points of client-parser. */
 const PARSERS = ['client-parser', 'client-parser/live'];
 const LATER = [
-  'lib/core/connection/scram.js', 'lib/core/requests/block.js', 'lib/core/requests/simple-query.js', 'lib/core/transaction.js',
+  'lib/core/connection/scram.js', 'lib/core/requests/block.js', 'lib/core/requests/simple-query.js', 'lib/core/requests/portal.js',
+  'lib/core/transaction.js',
   'client-parser/types.js', 'client-parser/index.js', 'client-parser/live.js'
 ];
 
