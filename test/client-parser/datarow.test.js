@@ -159,4 +159,22 @@ describe('client-parser, the text of rows', () => {
       RowParser.platform.text = text;
     }
   });
+
+  it('is the same for the columns of ASCII if another column of each row is not', async () => {
+    const { RowParser } = await import('../../client-parser/row-parser.js');
+    const { text } = RowParser.platform;
+    const rows = Array.from({ length: 1000 }, (_, i) => [`${i}`, `Jürgen ${i}`, 'a text of more than 13 bytes', `${i}@example.com`]);
+    const structs = read(rows.map(values => dataRow(...values)), 4);
+    let calls = 0;
+    RowParser.platform.text = (...place) => {
+      calls++;
+      return text(...place);
+    };
+    try {
+      assert.deepEqual(structs.map(row => row.toArray()), rows);
+      assert.ok(calls < 1050, `${calls} calls for 1,000 rows with a column that is not ASCII`);
+    } finally {
+      RowParser.platform.text = text;
+    }
+  });
 });

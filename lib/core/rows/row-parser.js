@@ -1,8 +1,9 @@
 'use strict';
 
+const { isAscii } = require('node:buffer');
 const { inspect } = require('node:util');
 const { protocolError, textAt } = require('../protocol');
-const { BLOCK, Members, int32 } = require('../../../client-parser/datarow.js');
+const { Members, int32 } = require('../../../client-parser/datarow.js');
 const { RowDescription } = require('../../../client-parser/messages.js');
 
 const WHOLE = { breakLength: Infinity, depth: Infinity, maxArrayLength: Infinity, maxStringLength: Infinity };
@@ -21,6 +22,8 @@ Object.defineProperties(Members.prototype, {
   }
 });
 
+const { latin1Slice } = Buffer.prototype;
+
 /** A RowDescription and the classes of its rows: `new parser[Client.STRING](dataRow)`, `new parser[Client.BINARY](dataRow)`. */
 class RowParser extends RowDescription {
   static known = new Map();
@@ -29,7 +32,11 @@ class RowParser extends RowDescription {
   decoders = undefined;
   static platform = {
     text: textAt,
-    scratch: Buffer.alloc(BLOCK + 8),
+    block(chunk) {
+      const { bytes, from, to } = chunk;
+      chunk.ascii = isAscii(bytes.subarray(from, to));
+      return latin1Slice.call(bytes, from, to);
+    },
     error: protocolError
   };
 
