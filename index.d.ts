@@ -551,6 +551,9 @@ export abstract class Session<D extends boolean = true> extends EventEmitter {
     piece: NamedSql<X>, options: QueryOptions & WithMode<B>): Promise<RowReader<ListedRow<X, B>>>;
   query(piece: Sql, options: QueryOptions): Promise<Receiver>;
   query(text: `${'COPY' | 'copy'} ${string}`, values?: Values, format?: Format, cache?: boolean): Promise<CopyReader>;
+  query<X extends Listed, S>(
+    this: S, text: X, ...more: Arguments<X, [options?: TextFormat | (QueryOptions & AsConfigured), cache?: boolean]>):
+    Promise<RowReader<ListedRow<X, Decodes<S>>>>;
   query<T extends Columns<T, Decoded<D>> = AnyColumns, X extends string = string>(
     text: OtherText<X>, values?: Values, format?: TextFormat, cache?: boolean): Promise<RowReader<T>>;
   query<T extends Columns<T, Decoded<D, ColumnValue>> = AnyColumns, X extends string = string>(
@@ -564,9 +567,6 @@ export abstract class Session<D extends boolean = true> extends EventEmitter {
     text: OtherText<X>, values: Values | undefined, options: QueryOptions & WithDecode): Promise<RowReader<T>>;
   query<T extends Columns<T, Decoded<D, ColumnValue>> = AnyColumns, X extends string = string>(
     text: OtherText<X>, values: Values | undefined, options: QueryOptions & { stream?: undefined }): Promise<RowReader<T>>;
-  query<X extends Listed, S>(
-    this: S, text: X, ...more: Arguments<X, [options?: TextFormat | (QueryOptions & AsConfigured), cache?: boolean]>):
-    Promise<RowReader<ListedRow<X, Decodes<S>>>>;
   query<X extends Listed, const B extends boolean>(
     text: X, ...more: Arguments<X, [options: QueryOptions & WithMode<B>]>): Promise<RowReader<ListedRow<X, B>>>;
   query<X extends string>(text: X, ...more: LastArguments<X>): Promise<LastResult<X>>;
