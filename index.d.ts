@@ -90,11 +90,12 @@ export type DecoderPair = readonly [
 ];
 
 /**
- * What columns become. true: values, by `decoders`. A map by type OID: what its decoders make; columns of other types are
- * strings, or Buffers in binary format. false: all are.
+ * What columns become. true: values, by `decoders`. A map by type, its OID or its name: what its decoders make; columns of other
+ * types are strings, or Buffers in binary format. With arrays of text (`...decoders`), it has those of the database's own types as
+ * well. false: all are strings or Buffers.
  */
-export type Decode = boolean | Readonly<Record<number, Decoder | DecoderPair>>
-  | ReadonlyMap<number, Decoder | DecoderPair>;
+export type Decode = boolean | Readonly<Record<number | string, Decoder | DecoderPair>>
+  | ReadonlyMap<number | string, Decoder | DecoderPair>;
 
 /**
  * What `decode: true` uses, by type OID. int8 becomes a number, or a string if that is not exact; timestamptz a Date unless it

@@ -20,6 +20,7 @@ class Cursor {
     const fetch = async () => {
       const reader = new RowReader({ decode });
       await portal.fetch(batchSize, reader, { signal }, this.#caller);
+      if (reader.error !== undefined) throw reader.error;
       return reader;
     };
     try {

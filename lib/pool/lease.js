@@ -33,7 +33,7 @@ class PoolLease extends Connections {
     this.scope = null;
     this.learns = options.size > 1; // a request of a pool of one has no other connection
     const decode = config?.decode ?? true;
-    const ownTypes = config?.fetch_types ?? decode === true ? new OwnTypes() : undefined;
+    const ownTypes = config?.fetch_types ?? decode !== false ? new OwnTypes() : undefined;
     /** See Pipeline. */
     this.common = { ...options.common, decoding: { decode, plain: true }, ownTypes };
   }

@@ -154,6 +154,7 @@ class PgOutput {
   constructor(options) {
     checkOptions(options, OPTIONS);
     const decode = rows.checkDecode(options?.decode) ?? true;
+    if (rows.hasNames(decode)) throw new TypeError('decode has names of types, which pgoutput does not tell: write OIDs');
     this.#decode = decode === true ? rows.decoders : decode || undefined;
     /** @type {Map<number, object>} the tables described so far, by OID */
     this.relations = new Map();

@@ -56,8 +56,6 @@ client.query<{ id: string }>('SELECT id').then(({ rows }) => rows[0]!.name);
 client.query<{ id: string }>('SELECT id').then(({ structs }) => { structs[0]!.id = '1'; });
 // @ts-expect-error a plain row has no members of a struct
 client.query<{ id: string }>('SELECT id').then(({ rows }) => rows[0]!.rowBuffer);
-// @ts-expect-error decoders by OID, not by name
-new Client({ decode: { timestamptz: Date } });
 // @ts-expect-error an own stream is what comes back
 client.query('SELECT 1', [], { stream: { write() {} } }).then(result => result.rows);
 // @ts-expect-error a batch is a list of queries

@@ -116,6 +116,11 @@ class BatchRequest extends Request {
       if (query.receiver !== undefined) query.receiver.rows = [];
     }
   }
+
+  ready() {
+    this.error ??= this.queries.find(({ receiver }) => receiver?.error !== undefined)?.receiver.error;
+    super.ready();
+  }
 }
 
 module.exports = { BatchRequest };

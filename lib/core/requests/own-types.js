@@ -1,14 +1,16 @@
 'use strict';
 
-const { RowReader, arrayOf, decoders, oid } = require('../rows');
+const { UsageError } = require('../protocol');
+const { RowReader, arrayOf, decoders, hasNames, isName, oid } = require('../rows');
 const { QueryRequest } = require('./query');
 
 /**
  * Types with an array that are the database's own; an array of rows of a table is no use without their columns. Elements of a domain
  * may be arrays themselves.
  */
-const TEXT = `SELECT oid, typarray, typtype, typbasetype FROM pg_catalog.pg_type
-  WHERE typarray >= 16384 AND typtype <> 'c' AND typdelim = ','`;
+const TEXT = `SELECT t.oid, typarray, typtype, typbasetype, typname, nspname, pg_catalog.pg_type_is_visible(t.oid), typdelim
+  FROM pg_catalog.pg_type t JOIN pg_catalog.pg_namespace n ON n.oid = typnamespace LEFT JOIN pg_catalog.pg_class c ON c.oid = typrelid
+  WHERE typarray >= 16384 AND (typtype <> 'c' OR relkind = 'c')`;
 
 /** Arrays of a database's own types (enums, domains, types of extensions), which connections ask for until one has an answer. */
 class OwnTypes {
@@ -19,10 +21,20 @@ class OwnTypes {
   elements = new Map();
   /** How JSON is made of them, see Json. */
   forms = undefined;
+  #maps; // what `mapOf` gives
+  #names; // the OIDs of types by name; undefined before they are known
+  #types;
 
   /** @param {string[][]} rows of the query */
-  take(rows) {
-    const types = new Map(rows.map(([typeOid, ...type]) => [typeOid, type]));
+  take(all) {
+    this.#maps = new WeakMap();
+    this.#names = new Map();
+    for (const [typeOid, , , , name, schema, isVisible] of all) {
+      this.#names.set(`${schema}.${name}`, Number(typeOid));
+      if (isVisible === 't') this.#names.set(name, Number(typeOid));
+    }
+    const rows = all.filter(([, , kind, , , , , delimiter]) => kind !== 'c' && delimiter === ',');
+    const types = this.#types = new Map(rows.map(([typeOid, ...type]) => [typeOid, type]));
     const arrays = new Set(rows.map(([, array]) => array));
     const elementOf = typeOid => {
       const [, kind, base] = types.get(typeOid) ?? [];
@@ -35,7 +47,45 @@ class OwnTypes {
     const decoderOf = typeOid => (this.decoders[typeOid] ??= arrayOf(decoderOf(this.elements.get(typeOid))));
     for (const array of this.elements.keys()) decoderOf(array);
   }
+
+  /**
+   * @param {Map|object} decode a map of the caller's
+   * @returns {Map} with OIDs in place of names, and, if it has arrays of text, with arrays of these types
+   * @throws {UsageError} for a name that the database does not have
+   */
+  mapOf(decode) {
+    const isNamed = hasNames(decode);
+    if (this.#names === undefined || (!isNamed && this.elements.size === 0)) {
+      if (!isNamed) return decode;
+      throw new UsageError('decode has names of types, which the database has not told', '42704');
+    }
+    let map = this.#maps.get(decode);
+    if (map === undefined) this.#maps.set(decode, map = this.#resolve(decode));
+    return map;
+  }
+
+  #resolve(decode) {
+    const map = new Map();
+    for (const [key, decoder] of decode instanceof Map ? decode : Object.entries(decode)) {
+      const typeOid = !isName(key) ? Number(key) : this.#names.get(key) ?? (Object.hasOwn(oid, key) ? oid[key] : undefined);
+      if (typeOid === undefined) throw new UsageError(`decode has the name '${key}', which is no type of the database, or not in its search_path: write 'schema.name'`, '42704');
+      map.set(typeOid, decoder);
+    }
+    if (!map.has(oid._text)) return map;
+    for (const [typeOid, [array]] of this.#types) {
+      const own = map.get(Number(typeOid));
+      if (!map.has(Number(array))) map.set(Number(array), own === undefined ? this.decoders[array] : arrayOf(pairOf(own)));
+    }
+    return map;
+  }
 }
+
+const { 25: [asText] } = decoders;
+
+/** @returns {[Decoder, Decoder]} of a decoder, which may be a function of a column's string or bytes */
+const pairOf = own => typeof own !== 'function' ? own : [
+  (...place) => own(asText(...place)), (bytes, start, end) => own(bytes.subarray(start, end))
+];
 
 /** Asks for them. It is not the caller's, and nothing fails with it. */
 class OwnTypesRequest extends QueryRequest {

@@ -52,6 +52,11 @@ class SimpleQueryRequest extends Request {
     pipeline.statements.afterCommand(reader.cmd, this.text);
     this.reader = null;
   }
+
+  ready() {
+    this.error ??= this.result.find(({ error }) => error !== undefined)?.error;
+    super.ready();
+  }
 }
 
 SimpleQueryRequest.prototype.simple = true;

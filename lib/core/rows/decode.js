@@ -6,24 +6,30 @@ const { kindOf, protocolError } = require('../protocol');
 const PART = 65536;
 
 const checked = new WeakSet();
+
+/** Maps that have names of types. */
+const named = new WeakSet();
 const isDecoder = value => value === undefined || typeof value === 'function';
 const isOid = key => Number.isInteger(key) && key > 0 && key < 2 ** 32;
 
-/** @throws {TypeError} unless the key is an OID: a number in a Map, its text in an object */
+const isName = key => typeof key === 'string' && /^[^\d\s.+-]/.test(key);
+
+/** @throws {TypeError} unless the key is the name of a type, or an OID: a number in a Map, its text in an object */
 function checkKey(key, isMap) {
-  if (isOid(isMap ? key : Number(key)) && (isMap || String(Number(key)) === key)) return;
+  if (isName(key) || (isOid(isMap ? key : Number(key)) && (isMap || String(Number(key)) === key))) return;
   throw new TypeError(`decode has the key ${typeof key === 'string' ? `'${key}'` : String(key)
-  }, which is no type OID: write [oid.timestamptz], of the export oid, or the number in pg_type.oid`);
+  }, which is no type: write its name, or its OID, such as [oid.timestamptz], of the export oid`);
 }
 
-/** @throws {TypeError} unless it is undefined, a boolean, or a map of type OIDs to decoders */
+/** @throws {TypeError} unless it is undefined, a boolean, or a map of types, by OID or name, to decoders */
 function checkDecode(decode) {
   if (decode === undefined || typeof decode === 'boolean') return decode;
-  if (typeof decode !== 'object' || decode === null) throw new TypeError(`decode must be a boolean or an object of decoders by type OID, not ${kindOf(decode)}`);
+  if (typeof decode !== 'object' || decode === null) throw new TypeError(`decode must be a boolean or an object of decoders by type, not ${kindOf(decode)}`);
   if (checked.has(decode)) return decode;
   const isMap = decode instanceof Map;
   for (const [key, decoder] of isMap ? decode : Object.entries(decode)) {
     checkKey(key, isMap);
+    if (isName(key)) named.add(decode);
     if (!isDecoder(decoder) && !(Array.isArray(decoder) && decoder.every(isDecoder))) {
       throw new TypeError(`decode[${key}] must be a function, or a pair of them`);
     }
@@ -67,7 +73,8 @@ function makeDecoders() {
 let decoders;
 
 module.exports = {
-  checkDecode,
+  checkDecode, isName,
+  hasNames: decode => named.has(decode),
   get decoders() { return (decoders ??= makeDecoders()); },
   get exact() { return types().exact; }
 };

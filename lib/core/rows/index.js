@@ -11,7 +11,7 @@ const { Memory, RowReader } = require('./row-reader');
 const columnLength = (buf, off, end) => datarow.columnLength(buf, off, end, RowParser.platform);
 
 module.exports = {
-  RowReader, RowParser, Memory, checkDecode: decode.checkDecode, columnLength, int32: datarow.int32,
+  RowReader, RowParser, Memory, checkDecode: decode.checkDecode, hasNames: decode.hasNames, isName: decode.isName, columnLength, int32: datarow.int32,
   get decoders() { return decode.decoders; },
   get exact() { return decode.exact; },
   get arrayOf() { return require('../../../client-parser/types.js').arrayOf; },

@@ -1,6 +1,6 @@
 'use strict';
 
-const { backend, decodeCommandComplete, decodeCopyResponse, protocolError } = require('../protocol');
+const { UsageError, backend, decodeCommandComplete, decodeCopyResponse, protocolError } = require('../protocol');
 const { Chunk, arrayAt, int32, objectAt, rowClass } = require('../../../client-parser/datarow.js');
 const decoding = require('./decode');
 const { RowParser } = require('./row-parser');
@@ -164,7 +164,7 @@ class RowReader {
     this.rowParser = format === 0 || rowParser === null ? rowParser ?? undefined : rowParser.forFormat(format);
     if (rowParser === null) this._type = null;
     else {
-      const decoders = decode === true ? ownTypes?.decoders ?? (usualDecoders ??= decoding.decoders) : decode || undefined;
+      const decoders = decode === true ? ownTypes?.decoders ?? (usualDecoders ??= decoding.decoders) : decode ? this._mapOf(decode, ownTypes) : undefined;
       if (format !== 0) this._type = this.rowParser.type(format, decoders);
       else {
         if (rowParser.textType === undefined || rowParser.decoders !== decoders) {
@@ -173,6 +173,17 @@ class RowReader {
         }
         this._type = rowParser.textType;
       }
+    }
+  }
+
+  /** @returns {Map|object} the decoders by OID alone; none, with an error, if a name is not that of a type */
+  _mapOf(decode, ownTypes) {
+    try {
+      if (ownTypes !== undefined) return ownTypes.mapOf(decode);
+      if (decoding.hasNames(decode)) throw new UsageError('decode has names of types, which are not known without fetch_types', '42704');
+      return decode;
+    } catch (error) {
+      this.error = error;
     }
   }
 
@@ -238,7 +249,7 @@ class RowReader {
 }
 
 // Fields that few results have are not set in each result.
-Object.assign(RowReader.prototype, { _decode: undefined, _plain: false, _objects: undefined, _arrays: undefined });
+Object.assign(RowReader.prototype, { error: undefined, _decode: undefined, _plain: false, _objects: undefined, _arrays: undefined });
 
 // The bytes around a row may be another query's, so no log shows them.
 Object.defineProperty(Chunk.prototype, Symbol.for('nodejs.util.inspect.custom'), { value: () => 'Chunk' });

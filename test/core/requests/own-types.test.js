@@ -3,7 +3,7 @@
 const assert = require('node:assert/strict');
 const { PassThrough } = require('node:stream');
 const { startProxy } = require('pg-test-fixtures');
-const { Client } = require('../../..');
+const { Client, decoders, exact } = require('../../..');
 const { ResponseCache } = require('../../../lib/cache');
 const { Pool } = require('../../../lib/pool');
 const { afterTest, endAfterTest } = require('../../support/hooks');
@@ -84,8 +84,8 @@ describe('Arrays of the types of a database', () => {
     await Promise.all(Array.from({ length: 3 }, () => pool.transaction(tx => tx.query('SELECT pg_sleep(0.05)'))));
     const [first, ...more] = proxy.connections.map(({ recorded }) => String(recorded.toServer));
     assert.ok(more.length > 0);
-    assert.equal(first.split('pg_catalog.pg_type').length, 2);
-    assert.ok(first.indexOf('pg_catalog.pg_type') < first.indexOf('SELECT 0'));
+    assert.equal(first.split('pg_catalog.pg_type t').length, 2);
+    assert.ok(first.indexOf('pg_catalog.pg_type t') < first.indexOf('SELECT 0'));
     for (const each of more) assert.ok(!each.includes('pg_catalog.pg_type'));
   });
 
@@ -104,14 +104,14 @@ describe('Arrays of the types of a database', () => {
   });
 
   it('are asked for by a client whose config has fetch_types, again by each connection, and by no other', async () => {
-    const client = endAfterTest(new Client({ ...config, decode: true, fetch_types: true }));
+    const client = endAfterTest(new Client({ ...config, fetch_types: true }));
     const early = client.query(TEXT);
     await client.connect();
     assert.deepEqual((await early).objects[0], ROW);
     await client.end();
     await client.connect();
     assert.deepEqual((await client.query(TEXT)).objects[0], ROW);
-    const plain = await connected({ database: DATABASE, decode: true });
+    const plain = await connected({ database: DATABASE });
     assert.equal((await plain.query(TEXT)).rows[0].ages, '{1,2}');
     assert.equal((await pooled({ fetch_types: false }).query(TEXT)).rows[0].ages, '{1,2}');
     assert.equal((await pooled({ decode: { 23: Number } }).query(TEXT)).rows[0].ages, '{1,2}');
@@ -132,5 +132,37 @@ describe('Arrays of the types of a database', () => {
     } finally {
       await admin.simpleQuery('GRANT SELECT ON pg_catalog.pg_type TO PUBLIC; DROP ROLE blind');
     }
+  });
+
+  it('have decoders by their names, with a schema or on the search_path, for the config, a query, a batch and a cursor', async () => {
+    const mood = label => String(label).toUpperCase();
+    const decode = { ...decoders, ...exact, mood, 'public.age': Number, timestamptz: text => `at ${text.slice(0, 4)}` };
+    const text = "SELECT 'sad'::mood AS a, '{ok,NULL}'::mood[] AS b, 7::age AS c, '{1}'::age[] AS d, '2020-01-01'::timestamptz AS e, 9::int8 AS f, '{3}'::older[] AS g";
+    const row = { a: 'SAD', b: ['OK', null], c: 7, d: [1], e: 'at 2020', f: 9n, g: [3] };
+    for (const map of [decode, new Map(Object.entries(decode).map(([key, value]) => [Number(key) || key, value]))]) {
+      const client = await connected({ database: DATABASE, fetch_types: true });
+      const own = await connected({ database: DATABASE, fetch_types: true, decode: map });
+      for (const result of [await client.query(text, [], { decode: map }), (await client.batch([[text, [], { decode: map }]]))[0],
+        (await client.simpleQuery(text, { decode: map }))[0], await own.query(text), await pooled({ decode: map }).query(text)]) {
+        assert.deepEqual(result.objects[0], row);
+      }
+      assert.deepEqual((await client.cursor(text, [], { decode: map }).next()).value.toObject(), row);
+      assert.deepEqual((await client.query("SELECT 'ok'::mood", [], { decode: map, format: 1 })).arrays, [['OK']]);
+    }
+    const { rows: [{ b }] } = await pooled({ decode: { ...decoders, ...exact } }).query(text);
+    assert.deepEqual(b, ['ok', null]);
+  });
+
+  it('whose name the database does not have reject the query, which is the first with them', async () => {
+    const refused = { name: 'UsageError', code: '42704', message: /'nothing', which is no type of the database/ };
+    const client = await connected({ database: DATABASE, fetch_types: true });
+    const decode = { nothing: String };
+    await assert.rejects(client.query('SELECT 1', [], { decode }), refused);
+    await assert.rejects(client.batch([['SELECT 1', [], { decode }]]), refused);
+    await assert.rejects(client.simpleQuery('SELECT 1', { decode }), refused);
+    await assert.rejects(client.cursor('SELECT 1', [], { decode }).next(), refused);
+    await assert.rejects(pooled({ decode }).query('SELECT 1'), refused);
+    await assert.rejects((await connected({ database: DATABASE })).query('SELECT 1', [], { decode }), { code: '42704', message: /fetch_types/ });
+    assert.equal((await client.query('SELECT 1 AS n')).rows[0].n, 1);
   });
 });

@@ -219,14 +219,14 @@ describe('A map of decoders', () => {
     }
   });
 
-  it('whose key is no OID says so', async () => {
+  it('whose key is no type says so', async () => {
     const client = await connected();
-    const maps = [{ timestamptz: () => 0 }, { '-1': () => 0 }, { 0: () => 0 }, { '': () => 0 }, { '1e3': () => 0 }, { 4294967296: () => 0 },
+    const maps = [{ '-1': () => 0 }, { 0: () => 0 }, { '': () => 0 }, { '1e3': () => 0 }, { 4294967296: () => 0 },
       new Map([['23', () => 0]]), new Map([[2.5, () => 0]])];
     for (const decode of maps) {
       const [key] = decode instanceof Map ? decode.keys() : Object.keys(decode);
       const error = { name: 'TypeError', message: `decode has the key ${typeof key === 'string' ? `'${key}'` : key
-      }, which is no type OID: write [oid.timestamptz], of the export oid, or the number in pg_type.oid` };
+      }, which is no type: write its name, or its OID, such as [oid.timestamptz], of the export oid` };
       await assert.rejects(client.query('SELECT 1 AS a', [], { decode }), error);
       await assert.rejects(client.simpleQuery('SELECT 1 AS a', { decode }), error);
       await assert.rejects(new Client({ ...client.config, decode }).connect(), error);
@@ -303,7 +303,7 @@ describe('checkDecode', () => {
       assert.equal(checkDecode(decode), decode);
     }
     for (const decode of [null, 0, 'true', () => {}]) {
-      assert.throws(() => checkDecode(decode), { name: 'TypeError', message: /^decode must be a boolean or an object of decoders by type OID, not \S/ });
+      assert.throws(() => checkDecode(decode), { name: 'TypeError', message: /^decode must be a boolean or an object of decoders by type, not \S/ });
     }
   });
 });
