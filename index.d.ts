@@ -204,6 +204,16 @@ export class RowReader<T extends object = AnyColumns> {
   readonly objects: T[];
   /** The rows as plain arrays. */
   readonly arrays: any[][];
+  /**
+   * @returns the only row
+   * @throws {UsageError} if there is none, or more than one
+   */
+  one(): T;
+  /**
+   * @returns the only row; undefined if there is none
+   * @throws {UsageError} if there is more than one
+   */
+  maybeOne(): T | undefined;
   /** Gives what `rows` gives, one at a time: `for (const row of result)` makes no array. */
   [Symbol.iterator](): IterableIterator<T>;
   /** Rows returned or changed, as the server counted them. */
@@ -319,13 +329,13 @@ export interface Abortable {
 }
 
 /** What a pool may do when it loses a connection. Clients and transactions repeat nothing. */
-export interface Retry {
+export interface Idempotent {
   /** Whether a query may be repeated although the server may have executed it. Default: false. */
-  retry?: boolean | undefined;
+  idempotent?: boolean | undefined;
 }
 
 /** How a request shares its connection. */
-export interface Placement extends Retry {
+export interface Placement extends Idempotent {
   /**
    * Whether nothing is sent behind the request, so that it can always be cancelled; a pool gives it a connection of its own.
    * Default: false.
@@ -347,7 +357,7 @@ export interface StatementOptions {
 }
 
 /** Options of `simpleQuery`. */
-export interface SimpleQueryOptions extends Abortable, Retry {
+export interface SimpleQueryOptions extends Abortable, Idempotent {
   /** What columns become. Default: the config's `decode`. */
   decode?: Decode | undefined;
 }
@@ -417,7 +427,7 @@ export interface CursorOptions extends StatementOptions {
 }
 
 /** Options of `describe`. */
-export interface DescribeOptions extends Abortable, Retry {
+export interface DescribeOptions extends Abortable, Idempotent {
   /** Type OIDs of the parameters; 0 lets the server infer a type. Default: it infers all. */
   paramTypes?: readonly number[] | undefined;
 }
@@ -441,11 +451,12 @@ export interface Description {
   }[];
 }
 
-/** Options of `transaction`. A savepoint has those of its transaction. */
-export interface TransactionOptions extends Retry {
+/** Options of `transaction`. `isolation`, `readOnly` and `deferrable` of a savepoint are a UsageError unless its transaction has them. */
+export interface TransactionOptions extends Idempotent {
   /**
    * How often the function is called again after a serialization failure (40001) or a deadlock (40P01), each time in a new
-   * transaction and after a longer pause. Limits are for all calls together. A savepoint has no retries. Default: 0.
+   * transaction and after a longer pause. Limits are for all calls together. A savepoint is not repeated: it fails with its
+   * transaction. Default: 0.
    */
   retries?: number | undefined;
   /** Rejects at once with an AbortError and rolls back. Default: none. */
@@ -542,7 +553,7 @@ export abstract class Session<D extends boolean = true> extends EventEmitter {
    *   Rejects with a PostgresError, ConnectionError, AbortError or TimeoutError; for bad input, before anything is sent, with a
    *   TypeError or RangeError
    */
-  query<S extends Receiver>(piece: Sql, options: QueryOptions<S> & { stream: S, retry?: false | undefined }): Promise<S>;
+  query<S extends Receiver>(piece: Sql, options: QueryOptions<S> & { stream: S, idempotent?: false | undefined }): Promise<S>;
   query<T extends object = AnyColumns>(piece: UnnamedSql, options: QueryOptions & WithDecode): Promise<RowReader<T>>;
   query<T extends Columns<T, Decoded<D, ColumnValue>> = AnyColumns>(
     piece: UnnamedSql, options?: QueryOptions & { stream?: undefined }): Promise<RowReader<T>>;
@@ -563,7 +574,7 @@ export abstract class Session<D extends boolean = true> extends EventEmitter {
     text: string, values: Values | undefined, format: Format | undefined, cache: boolean | undefined,
     stream: S): Promise<S>;
   query<S extends Receiver>(
-    text: string, values: Values | undefined, options: QueryOptions<S> & { stream: S, retry?: false | undefined }): Promise<S>;
+    text: string, values: Values | undefined, options: QueryOptions<S> & { stream: S, idempotent?: false | undefined }): Promise<S>;
   query<T extends object = AnyColumns, X extends string = string>(
     text: OtherText<X>, values: Values | undefined, options: QueryOptions & WithDecode): Promise<RowReader<T>>;
   query<T extends Columns<T, Decoded<D, ColumnValue>> = AnyColumns, X extends string = string>(
@@ -607,11 +618,11 @@ export abstract class Session<D extends boolean = true> extends EventEmitter {
    * Makes a session whose requests carry settings: the server sets them right before each request, in the same flight and
    * transaction, with which they end. It is cheap enough to be made for each HTTP request. It has neither `simpleQuery` nor
    * `listen`.
-   * @param settings by name; they are added to those that this session has
+   * @param settings by name; they are added to those that this session has. In a transaction they are put back behind each request,
+   *   and there are no `cursor`, `copyTo` and `copyFrom`, except in its `transaction()`
    * @returns a session on the same client or pool. A request of it rejects with the server's error if a setting is invalid, and
    *   with a UsageError if its text may end or outlive the settings (0A000), or if a query has begun a block (25001)
    * @throws {TypeError} for wrong names and values
-   * @throws {UsageError} in a transaction (25001), in which settings would last to its end: write `set_config()` there
    */
   with(settings: Settings): Session<D>;
 
@@ -696,8 +707,6 @@ declare const block: unique symbol;
 export interface Transaction<D extends boolean = true> extends Session<D> {
   /** Marks the type alone; no object has it. */
   readonly [block]: true;
-  /** Not in a transaction, in which settings would last to its end: write `set_config()` there. */
-  readonly with: never;
 }
 
 /** The events of a client, with their arguments. */

@@ -16,7 +16,7 @@ const LEVELS = ['serializable', 'repeatable read', 'read committed', 'read uncom
 
 const STATEMENT = ['format', 'cache', 'paramTypes'];
 const LIMITS = ['signal', 'statement_timeout'];
-const PLACE = ['alone', 'retry'];
+const PLACE = ['alone', 'idempotent'];
 
 const NAMES = {
   batch: new Set([...LIMITS, ...PLACE]),
@@ -24,16 +24,17 @@ const NAMES = {
   copyFrom: new Set(['signal', 'highWaterMark', 'columns', 'stall_timeout']),
   copyTo: new Set(['signal', 'highWaterMark', 'stall_timeout', 'buffer', 'alone']),
   cursor: new Set([...STATEMENT, 'batchSize', 'decode', 'signal']),
-  describe: new Set(['paramTypes', ...LIMITS, 'retry']),
+  describe: new Set(['paramTypes', ...LIMITS, 'idempotent']),
   listen: new Set(['session', 'keepalive', 'signal']),
   query: new Set([...STATEMENT, 'decode', 'stream', 'buffer', ...LIMITS, ...PLACE]),
   queryTo: new Set(['as', 'int8', 'numeric', 'bytea', 'separator', 'end', 'stall_timeout', 'buffer', ...STATEMENT, ...LIMITS, ...PLACE]),
-  simpleQuery: new Set(['decode', ...LIMITS, 'retry']),
-  transaction: new Set(['isolation', 'readOnly', 'deferrable', ...LIMITS, 'retry', 'retries'])
+  simpleQuery: new Set(['decode', ...LIMITS, 'idempotent']),
+  transaction: new Set(['isolation', 'readOnly', 'deferrable', ...LIMITS, 'idempotent', 'retries'])
 };
 
 const HINTS = {
   connectionString: 'it belongs to the config', decode: 'it belongs to the config, or to a query',
+  retry: 'write idempotent',
   idleTimeoutMillis: 'write idle_timeout', max: 'write size', maxLifetimeSeconds: 'write max_lifetime, in milliseconds', timeout: 'write statement_timeout', values: 'they are the second argument'
 };
 
@@ -48,7 +49,7 @@ const isOid = oid => Number.isInteger(oid) && oid >= 0 && oid <= 0xffffffff;
 /** The check of each option; methods check the options that are missing here. */
 const CHECKS = {
   alone: checkFlag, cache: checkFlag, deferrable: checkFlag, end: checkFlag, readOnly: checkFlag,
-  reset: checkFlag, retry: checkFlag, session: checkFlag,
+  reset: checkFlag, idempotent: checkFlag, session: checkFlag,
   batchSize: value => checkCount(value, 'batchSize', 1),
   retries: value => checkCount(value, 'retries', 0),
   buffer: value => checkNumber(value, 'buffer', 'a number of bytes from 0', value => value >= 0),

@@ -23,10 +23,10 @@ function byPosition(values, format, cache, stream) {
 /** Requests with streams are not repeated, since a stream would get rows twice. */
 const never = () => false;
 
-/** @throws {TypeError} for `retry` of a request with a stream */
-function checkRepeated({ retry }) {
-  if (!retry) return;
-  throw new TypeError('the stream of a query that is repeated may get rows twice: leave out retry');
+/** @throws {TypeError} for `idempotent` of a request with a stream */
+function checkRepeated({ idempotent }) {
+  if (!idempotent) return;
+  throw new TypeError('the stream of a query that is repeated may get rows twice: leave out idempotent');
 }
 
 /** Waits for the end of a transaction's function, at most for the limits of the transaction. */
@@ -43,14 +43,19 @@ const ended = (called, limits) => new Promise((resolve, reject) => {
 class Session extends EventEmitter {
   #depth; // of savepoints; undefined outside a transaction
   #lease;
+  #mode; // the options of the transaction
   #portals = 0;
   #streams = new Set(); // open COPY streams of this transaction
 
-  /** @param {number} [depth] of savepoints, inside a transaction */
-  constructor(lease = null, depth) {
+  /**
+   * @param {number} [depth] of savepoints, inside a transaction
+   * @param {object} [mode] the options of the transaction
+   */
+  constructor(lease = null, depth, mode) {
     super();
     this.#lease = lease;
     this.#depth = depth;
+    this.#mode = mode;
   }
 
   /** @private A Client has another lease for each connection. */
@@ -143,30 +148,33 @@ class Session extends EventEmitter {
       if (typeof work !== 'function') throw new TypeError(`transaction takes a function, then options, not ${kindOf(work)}`);
       checkOptions(options, NAMES.transaction);
       const depth = this.#depth === undefined ? 0 : this.#depth + 1;
-      if (depth > 0 && options.retries) throw new TypeError('retries is for the transaction: its savepoints fail with it');
+      const mode = depth === 0 ? options : this.#mode;
+      if (depth > 0 && options !== NO_OPTIONS) require('./transaction').checkMode(options, mode);
       const since = performance.now();
       let called; // resolves when the called function is over
       let block; // the scope of the last attempt
       const call = tx => (called = new Promise(resolve => { resolve(work(tx)); }));
       const mayRepeat = async () => {
-        if (called !== undefined && options.retry) await ended(called, { ...options, waited: performance.now() - since });
-        return called === undefined || options.retry;
+        if (called !== undefined && options.idempotent) await ended(called, { ...options, waited: performance.now() - since });
+        return called === undefined || options.idempotent;
       };
-      const begin = (scope, client, limits) => require('./transaction').transaction(scope, depth, inner => new Session(block = inner, depth), call, limits);
+      const begin = (scope, client, limits) => require('./transaction').transaction(scope, depth, inner => new Session(block = inner, depth, mode), call, limits);
       const once = limits => {
         called = undefined;
         return this.#lease.run('owned', limits, begin, mayRepeat);
       };
-      return options.retries ? require('./transaction').repeat(once, () => block?.failure, options) : once(options);
+      // A savepoint fails with its transaction, so only that can be repeated.
+      return options.retries && depth === 0 ? require('./transaction').repeat(once, () => block?.failure, options) : once(options);
     });
   }
 
-  /** @returns {Session} whose requests carry settings, which end with the request or transaction */
-  with(settings) {
-    if (this.#depth !== undefined) {
-      throw new UsageError("with() is the client's or pool's: in a transaction, settings would last to its end; write set_config() there", '25001');
-    }
-    return new Session(require('./settings').leaseWith(this, settings));
+  /** @returns {Session} whose requests carry settings, which end with the request or transaction; in a transaction they are put back */
+  with(settings) { return new Session(require('./settings').leaseWith(this, settings, this.#depth), this.#depth, this.#mode); }
+
+  /** @throws {UsageError} if queries of the transaction could come between the parts of what is opened, and have its settings */
+  #checkOpen() {
+    if (this.#depth === undefined || this.#lease.scope !== null) return;
+    throw new UsageError('in a transaction, a session made by with() has no cursor and no COPY: open it in its transaction()', '0A000');
   }
 
   /** @private Ends the open COPY streams of this transaction. */
@@ -179,6 +187,7 @@ class Session extends EventEmitter {
   cursor(text, values = NO_VALUES, options = NO_OPTIONS) {
     if (isPiece(text)) return this.cursor(...text, optionsOf(values));
     checkOptions(options, NAMES.cursor);
+    this.#checkOpen();
     const { batchSize = 1000, decode, signal } = options;
     const copied = requests.Portal.keep(text, values);
     const name = `c${this.#depth ?? ''}_${++this.#portals}`;
@@ -259,6 +268,7 @@ class Session extends EventEmitter {
 
   #open(name, text, options, names) {
     checkOptions(options, names);
+    this.#checkOpen();
     if (typeof text === 'string') checkText(text, 'text');
     const opened = new (stream()[name])(this.#lease, text, options);
     if (this.#depth === undefined) return opened;

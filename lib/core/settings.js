@@ -1,8 +1,8 @@
 'use strict';
 
 const { UsageError, checkText, kindOf } = require('./protocol');
-const { firstWord, promised } = require('./pipeline');
-const { DROPPED, FrontRequest } = require('./requests');
+const { firstWord, promised, submit } = require('./pipeline');
+const { DROPPED, FrontRequest, QueryRequest } = require('./requests');
 
 /** The texts that set so many settings, by their number, up to a bound. */
 const TEXTS = [];
@@ -48,14 +48,21 @@ class SettingsRequest extends FrontRequest {
   get givenUp() { return this.next.givenUp; }
 }
 
+/** Puts settings back that were changed inside a transaction. */
+class PutBackRequest extends QueryRequest {}
+PutBackRequest.prototype.internal = true;
+
 /** Settings of the transaction of a request, by name. */
 class Settings {
   #own;
   #outer;
   #values;
 
-  /** @param {Settings} [outer] which these extend */
-  constructor(given, outer) {
+  /**
+   * @param {Settings} [outer] which these extend
+   * @param {number} [depth] of savepoints, if they are to be put back behind each request in a transaction
+   */
+  constructor(given, outer, depth) {
     if (given === null || typeof given !== 'object' || Array.isArray(given)) {
       throw new TypeError(`with takes an object of settings, not ${kindOf(given)}`);
     }
@@ -67,6 +74,7 @@ class Settings {
     }
     this.#own = names.map(name => [name, valueOf(given[name], name)]);
     this.#outer = outer;
+    this.depth = depth;
   }
 
   /** Names and values, one after the other. They are collected with the first request, so that nested sessions cost no more than they are. */
@@ -85,9 +93,21 @@ class Settings {
   /** @returns {Request} that is to be sent in front of another one */
   inFront(request) {
     const { values, values: { length } } = this;
+    // The server keeps what they were before. The mark '=' tells that from nothing: the request may never be sent, or be undone.
+    if (this.depth !== undefined) return new SettingsRequest(`SELECT ${this.#each((kept, i) => `set_config('${kept}', '=' || coalesce(current_setting($${2 * i + 1}, true), ''), true), set_config($${2 * i + 1}, $${2 * i + 2}, true)`)}`, values, request);
     const text = TEXTS[length] ?? `SELECT ${Array.from({ length: length / 2 }, (_, i) => `set_config($${2 * i + 1}, $${2 * i + 2}, true)`).join(', ')}`;
     if (length <= 2 * MOST) TEXTS[length] = text;
     return new SettingsRequest(text, values, request);
+  }
+
+  #each(make) { return Array.from({ length: this.values.length / 2 }, (_, i) => make(`quickgres.before_${this.depth}_${i}`, i)).join(', '); }
+
+  /** Puts them back behind a request of the scope. */
+  behind(scope) {
+    const names = this.values.filter((_, index) => index % 2 === 0);
+    const text = `SELECT ${this.#each((kept, i) => `pg_catalog.set_config($${i + 1}, pg_catalog.substr(pg_catalog.current_setting('${kept}'), 2), true), pg_catalog.set_config('${kept}', '', true)`)}
+      WHERE pg_catalog.current_setting('quickgres.before_${this.depth}_0', true) OPERATOR(pg_catalog.<>) ''`;
+    submit(new PutBackRequest(text, names, 0, true, undefined, DROPPED), scope).catch(() => {}); // the block has failed
   }
 
   /**
@@ -120,15 +140,18 @@ class SettingsLease {
     const { settings } = this;
     if (need === 'session') settings.guard();
     const carrying = (scope, ...more) => work({ scope, settings, pipeline: scope.pipeline }, ...more);
-    return promised(() => this.session.lease.run(need, options, carrying, mayRepeat, text));
+    const { lease } = this.session;
+    const promise = promised(() => lease.run(need, options, carrying, mayRepeat, text));
+    if (settings.depth !== undefined && !lease.ended) settings.behind(lease);
+    return promise;
   }
 }
 
 /** @returns {SettingsLease} of a session whose requests carry settings, beside those that the given session has */
-function leaseWith(session, given) {
+function leaseWith(session, given, depth) {
   const { lease } = session;
-  return lease instanceof SettingsLease ? new SettingsLease(lease.session, new Settings(given, lease.settings))
-    : new SettingsLease(session, new Settings(given));
+  return lease instanceof SettingsLease ? new SettingsLease(lease.session, new Settings(given, lease.settings, depth))
+    : new SettingsLease(session, new Settings(given, undefined, depth));
 }
 
 module.exports = { Settings, leaseWith };

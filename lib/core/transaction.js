@@ -33,6 +33,14 @@ function textsOf(depth, options) {
   return { begin: `SAVEPOINT ${name}`, commit: release, undo: [`ROLLBACK TO SAVEPOINT ${name}`, release] };
 }
 
+/** @throws {UsageError} unless the transaction is what its savepoint asks for */
+function checkMode(options, mode) {
+  const wrong = ['isolation', 'readOnly', 'deferrable'].find(name => options[name] !== undefined &&
+    (options[name] || '').toString().toLowerCase() !== (mode[name] || '').toString().toLowerCase());
+  if (wrong === undefined) return;
+  throw new UsageError(`${wrong} is the whole transaction's, which was begun ${mode[wrong] === undefined ? `without ${wrong}` : `with ${wrong}: ${mode[wrong]}`}: pass it there`, '25001');
+}
+
 /** The error for a function that is running when the connection is lost. */
 function lostInside(error) {
   if (!(error instanceof ConnectionError)) return error;
@@ -222,4 +230,4 @@ async function repeat(once, failure, options) {
   }
 }
 
-module.exports = { openPortal, repeat, transaction };
+module.exports = { checkMode, openPortal, repeat, transaction };

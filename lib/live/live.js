@@ -78,7 +78,7 @@ class Live extends EventEmitter {
     const { held, relieve } = this.#options;
     if (held.isFull) relieve();
     if (held.isFull && !this.#results.has(key)) return this.#refuse(target);
-    const limits = { statement_timeout, alone: form.alone, retry: true };
+    const limits = { statement_timeout, alone: form.alone, idempotent: true };
     const result = this.#results.get(key) ?? new Result({ session, text, values, ...form, limits }, tags, this.#options);
     const reader = new Reader(target, this.#options);
     const unwatch = signal && watchSignal(signal, error => reader.end(error));

@@ -1,6 +1,6 @@
 /// <reference types="node" />
 
-import { Client, Config, Listener, ListenOptions, Notification, Retry, Session } from '../../index.js';
+import { Client, Config, Listener, ListenOptions, Notification, Idempotent, Session } from '../../index.js';
 
 /** Options of a pool; times are in milliseconds. */
 export interface PoolOptions {
@@ -15,7 +15,7 @@ export interface PoolOptions {
 }
 
 /** Options of `connection`. */
-export interface ConnectionOptions extends Retry {
+export interface ConnectionOptions extends Idempotent {
   /** Whether to discard settings, temporary tables and prepared statements afterwards. Default: true. */
   reset?: boolean | undefined;
   /** Ends the wait for a connection. Default: none. */
@@ -104,7 +104,7 @@ export class Pool<D extends boolean = true> extends Session<D> {
    * Gives a function a client of its own. Afterwards an open transaction is rolled back, and settings, temporary tables,
    * prepared statements and session locks are discarded.
    * @param work gets the client
-   * @param options reset: false only rolls back; retry: the function may be called again if the connection is lost; signal:
+   * @param options reset: false only rolls back; idempotent: the function may be called again if the connection is lost; signal:
    *   ends the wait for a connection
    * @returns what the function returned; rejects with what it threw, with an AbortError, a ConnectionError or TimeoutError if
    *   there is no connection, or a TypeError if `work` is not a function

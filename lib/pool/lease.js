@@ -54,7 +54,7 @@ class PoolLease extends Connections {
    * @param {string} need also 'connection': like 'session', but a transaction block may be left open
    */
   async run(need, options, work, mayRepeat = undefined, text = undefined) {
-    const { statement_timeout: time, retry = false } = options;
+    const { statement_timeout: time, idempotent = false } = options;
     const known = text !== undefined && this.learns ? this.common.knownTexts.of(text) : undefined;
     const since = time === undefined ? 0 : performance.now() - (options.waited ?? 0);
     this.checkOpen();
@@ -74,7 +74,7 @@ class PoolLease extends Connections {
         } catch (error) {
           // A server reports 08006 if it has lost a connection of its own, for example to a worker of Citus.
           const isLost = error instanceof ConnectionError || (error instanceof PostgresError && error.code === '08006');
-          if (!isLost || !(retry || error.sent === false) || attempts === ATTEMPTS || (mayRepeat !== undefined && !await mayRepeat(error))) throw error;
+          if (!isLost || !(idempotent || error.sent === false) || attempts === ATTEMPTS || (mayRepeat !== undefined && !await mayRepeat(error))) throw error;
           // Others may have been lost with this one, which only the next turns of the loop tell.
           await new Promise(resolve => { setTimeout(resolve, 2 ** attempts); });
         } finally {

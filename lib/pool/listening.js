@@ -33,7 +33,7 @@ class Listening {
     if (!isNew && this.#lease.stats.connected === 0) return undefined; // the next connection does not listen on it
     const work = (scope, client) => isNew ? listenOn(client, [channel], { session: this.#isKept, signal })
       : client.query(`UNLISTEN ${quoted(channel)}`, [], { cache: false });
-    return this.#lease.run('shared', { signal, retry: true }, work, ({ code }) => isNew && code !== '0A000');
+    return this.#lease.run('shared', { signal, idempotent: true }, work, ({ code }) => isNew && code !== '0A000');
   }
 
   /** Listens on all channels of a new connection; if it is lost, another one is opened. */
@@ -50,7 +50,7 @@ class Listening {
     if (this.#hasListened) for (const channel of channels.names) channels.deliver({ processId: 0, channel, payload: '', missed: true });
     this.#hasListened = true;
     await client.closed;
-    if (!this.isOver) this.#lease.run('shared', { retry: true }, (scope, next) => next.sync()).catch(error => this.close(error));
+    if (!this.isOver) this.#lease.run('shared', { idempotent: true }, (scope, next) => next.sync()).catch(error => this.close(error));
   }
 
   close(error) {

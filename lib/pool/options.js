@@ -6,7 +6,7 @@ const { checkCount, checkOptions } = require('../core/options');
 const DEFAULTS = { size: 10, acquire_timeout: 30000, idle_timeout: 30000, max_lifetime: 1800000 };
 const OPTIONS = new Set(Object.keys(DEFAULTS));
 
-const OF_CONNECTION = new Set(['reset', 'signal', 'retry']);
+const OF_CONNECTION = new Set(['reset', 'signal', 'idempotent']);
 
 /**
  * What no option changes. quickgres/pg has other values.

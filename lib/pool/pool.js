@@ -37,8 +37,8 @@ class Pool extends Session {
   async connection(work, options = NO_OPTIONS) {
     if (typeof work !== 'function') throw new TypeError('connection takes a function, which gets the client');
     checkOptions(options, OF_CONNECTION);
-    const { reset = true, retry = false } = options;
-    return this.lease.run(reset ? 'connection' : 'owned', options, (scope, client) => work(client), () => retry);
+    const { reset = true, idempotent = false } = options;
+    return this.lease.run(reset ? 'connection' : 'owned', options, (scope, client) => work(client), () => idempotent);
   }
 
   /** @private See Session.listen. One connection beyond `size` listens on all channels. */

@@ -61,7 +61,7 @@ describe('A ResponseCache of a client', () => {
     const text = "SELECT current_setting('app.tenant', true) AS tenant";
     const options = [
       {}, { format: 1 }, { cache: false }, { tags: ['a'] }, { max_age: 0.001, stale_while_revalidate: 100 }, { signal: AbortSignal.timeout(10000) },
-      { statement_timeout: 10000 }, { paramTypes: [] }, { alone: true }, { retry: true }
+      { statement_timeout: 10000 }, { paramTypes: [] }, { alone: true }, { idempotent: true }
     ];
     const sessions = ['one', 'two', "one', 'app.tenant', 'two"].map(tenant => [tenant, cache.with({ 'app.user': 'me' }).with({ 'app.tenant': tenant })]);
     sessions.push(['', cache]);
@@ -70,7 +70,7 @@ describe('A ResponseCache of a client', () => {
         await Promise.all(sessions.map(async ([tenant, session]) => {
           const { rows: [row] } = await session.query(text, [], each);
           assert.equal(String(row.tenant ?? ''), tenant);
-          const { retry, ...other } = each;
+          const { idempotent, ...other } = each;
           for (const as of ['json', 'values', 'ndjson', 'protocol']) {
             if (other.format === 1 && as.endsWith('json')) continue;
             const { data } = await written(session, text, [], { ...other, as });

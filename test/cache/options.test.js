@@ -6,7 +6,7 @@ const { Pool } = require('../../lib/pool');
 const { connected } = require('../support');
 
 const CACHE = 'tags, max_age, stale_while_revalidate';
-const REST = 'format, cache, paramTypes, signal, statement_timeout, alone, retry';
+const REST = 'format, cache, paramTypes, signal, statement_timeout, alone, idempotent';
 
 describe('Options of a ResponseCache', () => {
   it('are told by the error for one that there is not: the client\'s and its own', async () => {
@@ -16,7 +16,7 @@ describe('Options of a ResponseCache', () => {
       const cache = new ResponseCache(client);
       const message = list => ({ name: 'TypeError', message: `there is no option tag here; the options are ${list}` });
       await assert.rejects(cache.query('SELECT 1', [], { tag: ['a'] }),
-        message(`format, cache, paramTypes, decode, signal, statement_timeout, alone, retry, ${CACHE}`));
+        message(`format, cache, paramTypes, decode, signal, statement_timeout, alone, idempotent, ${CACHE}`));
       await assert.rejects(cache.queryTo(target, 'SELECT 1', [], { tag: ['a'] }),
         message(`as, int8, numeric, bytea, separator, end, stall_timeout, buffer, ${REST}, ${CACHE}`));
       assert.throws(() => new ResponseCache(client, { tag: 'a' }),

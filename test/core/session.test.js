@@ -24,8 +24,8 @@ const WRONG = [
   ['query', ['SELECT 1', [() => 1]], TypeError], ['query', ['SELECT $1', ['\0']], Error], ['query', ['SELECT 1', new Array(65536).fill(1)], RangeError],
   ['query', ['SELECT 1', [], 2], TypeError], ['query', ['SELECT 1', [], { signal: 'x' }], TypeError], ['query', ['SELECT 1', [], null], TypeError],
   ['query', ['SELECT 1', [], { statement_timeout: 0 }], TypeError], ['query', ['SELECT 1', [], { stream: {} }], TypeError],
-  ['query', ['SELECT 1', [], { retyr: true }], /there is no option retyr/], ['query', ['SELECT 1', [], { retry: 3 }], /retry must be a boolean/],
-  ['query', ['SELECT 1', [], { alone: 'x' }], /alone must be a boolean/], ['query', ['SELECT 1', [], { retry: true, stream: new RowReader() }], /leave out retry/],
+  ['query', ['SELECT 1', [], { retyr: true }], /there is no option retyr/], ['query', ['SELECT 1', [], { idempotent: 3 }], /idempotent must be a boolean/],
+  ['query', ['SELECT 1', [], { alone: 'x' }], /alone must be a boolean/], ['query', ['SELECT 1', [], { idempotent: true, stream: new RowReader() }], /leave out idempotent/],
   ['query', ['SELECT 1', [], { readOnly: true }], /there is no option readOnly here; the options are/], ['query', ['SELECT 1', [], { decode: 5 }], TypeError],
   ['query', ['SELECT 1', [], { paramTypes: [-1] }], TypeError], ['query', ['SELECT 1', [], 0, 'x'], TypeError],
   ['query', ['COPY t FROM STDIN', [new Map()]], TypeError], ['query', ['COPY t FROM STDIN', [], { signal: 1 }], TypeError],
@@ -57,7 +57,7 @@ const WRONG = [
 /** What each option cannot be. */
 const WRONG_VALUES = {
   alone: 'x', as: 'rows', batchSize: 0, buffer: -1, bytea: 'x', cache: 1, columns: 'x', decode: 5, deferrable: 1, end: 'x', format: 2, highWaterMark: 'x',
-  int8: 'x', isolation: 'none', keepalive: -1, numeric: 'x', paramTypes: [-1], readOnly: 'x', retry: 1, separator: 1, session: 'x', signal: {}, stall_timeout: -1,
+  int8: 'x', isolation: 'none', keepalive: -1, numeric: 'x', paramTypes: [-1], readOnly: 'x', idempotent: 1, separator: 1, session: 'x', signal: {}, stall_timeout: -1,
   retries: -1, statement_timeout: 0, stream: {}
 };
 
@@ -77,12 +77,12 @@ for (const [name, args] of Object.entries(WITH_OPTIONS)) {
 /** Calls that make sense on each of the three, and what they give. */
 const RIGHT = [
   ['query', on => on.query('SELECT $1::int AS n', [1]).then(({ rows: [row] }) => row.n), 1],
-  ['query with options', on => on.query('SELECT $1::int AS n', [1], { alone: true, retry: true, statement_timeout: 9000, decode: true })
+  ['query with options', on => on.query('SELECT $1::int AS n', [1], { alone: true, idempotent: true, statement_timeout: 9000, decode: true })
     .then(({ objects: [row] }) => row.n), 1],
   ['query with a stream', on => on.query('SELECT 2 AS n', [], { stream: new RowReader() }).then(({ rows: [row] }) => row.n), 2],
-  ['simpleQuery', on => on.simpleQuery('SELECT 3 AS n; SELECT 4', { retry: true }).then(([{ rows: [row] }]) => row.n), 3],
-  ['batch', on => on.batch([['SELECT $1::int AS n', [5]], 'SELECT 6'], { retry: true }).then(([{ rows: [row] }]) => row.n), 5],
-  ['transaction', on => on.transaction(tx => tx.query('SELECT 7 AS n'), { retry: true }).then(({ rows: [row] }) => row.n), 7],
+  ['simpleQuery', on => on.simpleQuery('SELECT 3 AS n; SELECT 4', { idempotent: true }).then(([{ rows: [row] }]) => row.n), 3],
+  ['batch', on => on.batch([['SELECT $1::int AS n', [5]], 'SELECT 6'], { idempotent: true }).then(([{ rows: [row] }]) => row.n), 5],
+  ['transaction', on => on.transaction(tx => tx.query('SELECT 7 AS n'), { idempotent: true }).then(({ rows: [row] }) => row.n), 7],
   ['cursor', async on => {
     const rows = [];
     for await (const row of on.cursor('SELECT generate_series(1, 5) AS n', [], { batchSize: 2 })) rows.push(row.n);
@@ -90,7 +90,7 @@ const RIGHT = [
   }, '12345'],
   ['queryTo', async on => {
     const to = target();
-    const [{ rowCount }, written] = await Promise.all([on.queryTo(to, 'SELECT 8', [], { as: 'values', retry: true }), text(to)]);
+    const [{ rowCount }, written] = await Promise.all([on.queryTo(to, 'SELECT 8', [], { as: 'values', idempotent: true }), text(to)]);
     return `${rowCount} ${written}`;
   }, '1 8'],
   ['copyTo', on => text(on.copyTo('COPY (SELECT 9) TO STDOUT', { alone: true })), '9\n'],
@@ -229,7 +229,7 @@ describe('A session', () => {
       abortUnwatched();
       await server.sql(`SELECT pg_terminate_backend(${id})`);
       await new Promise(() => {});
-    }, { retry: true, signal });
+    }, { idempotent: true, signal });
     await assert.rejects(result, { name: 'AbortError', sent: true });
   });
 

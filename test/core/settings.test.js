@@ -138,14 +138,14 @@ describe('A session with settings', () => {
     const pool = await pooled({ host: proxy.host, port: proxy.port }, { size: 2 });
     const mine = as(pool, 1);
     await mine.query(NOTES);
-    const slow = Array.from({ length: 4 }, (_, i) => as(pool, i % 3).query('SELECT tenant, pg_sleep(0.05) FROM notes', [], { retry: true }));
-    const batch = mine.batch(['SELECT pg_sleep(0.05)', NOTES], { retry: true });
+    const slow = Array.from({ length: 4 }, (_, i) => as(pool, i % 3).query('SELECT tenant, pg_sleep(0.05) FROM notes', [], { idempotent: true }));
+    const batch = mine.batch(['SELECT pg_sleep(0.05)', NOTES], { idempotent: true });
     let calls = 0;
     const whole = mine.transaction(async tx => {
       if (++calls === 1) setTimeout(() => proxy.reset(), 20);
       await tx.query('SELECT pg_sleep(0.3)');
       return tx.query(NOTES);
-    }, { retry: true });
+    }, { idempotent: true });
     (await Promise.all(slow)).forEach(({ rows }, i) => assert.deepEqual([rows.length, tenants(rows)], [10, [i % 3]]));
     assert.deepEqual(tenants((await batch)[1].rows), [1]);
     assert.deepEqual(tenants((await whole).rows), [1]);
@@ -302,7 +302,7 @@ describe('A session with settings', () => {
     }
   });
 
-  it('refuses in a transaction what ends the block, what outlives it, simpleQuery, and settings of its own', async () => {
+  it('refuses in a transaction what ends the block, what outlives it, and simpleQuery', async () => {
     const client = await connected();
     await as(client, 1).transaction(async tx => {
       for (const each of ['COMMIT', 'ROLLBACK', 'ROLLBACK AND CHAIN', 'END', 'RESET ROLE', '-- a\rCOMMIT', 'PREPARE TRANSACTION \'x\'', "SET app.tenant = '2'", 'SET SESSION ROLE postgres',
@@ -313,10 +313,44 @@ describe('A session with settings', () => {
       await assert.rejects(tx.simpleQuery('SELECT 1; COMMIT'), { code: '0A000' });
       for (const each of ['SAVEPOINT a', 'SET LOCAL a.b = 1', 'ROLLBACK TO a', 'SET CONSTRAINTS ALL DEFERRED', "DO 'BEGIN END'", 'RELEASE a']) await tx.query(each);
       assert.deepEqual(tenants((await tx.query(NOTES)).rows), [1]);
-      assert.throws(() => tx.with({ 'app.tenant': 2 }), { name: 'UsageError', code: '25001', message: /set_config/ });
+      assert.deepEqual([tenants((await as(tx, 2).query(NOTES)).rows), tenants((await tx.query(NOTES)).rows)], [[2], [1]]);
     });
-    await client.transaction(tx => { assert.throws(() => tx.with({ 'app.tenant': 2 }), UsageError); });
     await client.transaction(async () => { await assert.rejects(as(client, 1).query(NOTES), { name: 'UsageError', code: '25001' }); });
+  });
+
+  it('of a transaction has them for each of its requests, in one flight, behind which they are as before', async () => {
+    const { client, wire } = await proxied();
+    const now = "SELECT current_user AS name, current_setting('app.tenant', true) AS tenant, current_setting('work_mem') AS memory";
+    const seen = async session => Object.values((await session.query(now)).objects[0]);
+    await client.transaction(async tx => {
+      await tx.query("SET LOCAL work_mem = '1MB'");
+      const mine = tx.with({ 'app.tenant': 1 }).with({ role: 'web', work_mem: '2MB' });
+      const [user, , memory] = await seen(tx);
+      const before = [user, '', memory];
+      await seen(mine); // warm statements
+      const flights = wire.stats.flights.toServer;
+      const rows = await Promise.all([seen(tx), seen(mine), seen(tx), as(tx, 2).batch([now, NOTES]), seen(mine), seen(tx)]);
+      assert.equal(wire.stats.flights.toServer - flights, 1);
+      const [first, own, again, [{ objects: [other] }, notes]] = rows;
+      assert.deepEqual([first, own, again, Object.values(other), tenants(notes.rows)], [before, ['web', '1', '2MB'], before, ['web', '2', '1MB'], [2]]);
+      assert.deepEqual(rows.slice(4), [['web', '1', '2MB'], before]);
+      const target = new PassThrough();
+      await Promise.all([mine.queryTo(target, `SELECT DISTINCT tenant FROM notes`, [], { as: 'json' }), text(target).then(json => assert.equal(json, '[{"tenant":1}]'))]);
+      assert.deepEqual(await mine.transaction(async inner => [await seen(inner), await seen(inner.with({ 'app.tenant': 5 })), await seen(inner)]),
+        [['web', '1', '2MB'], ['web', '5', '2MB'], ['web', '1', '2MB']]);
+      assert.deepEqual(await seen(tx), before);
+      await assert.rejects(mine.transaction(inner => inner.query('SELECT 1 / 0')), { code: '22012' });
+      await assert.rejects(tx.transaction(inner => inner.with({ 'app.tenant': 3 }).query('SELECT 1 / 0')), { code: '22012' });
+      await assert.rejects(tx.transaction(inner => inner.with({ work_mem: 'wrong' }).query('SELECT 1')), { code: '22023' });
+      assert.deepEqual(await seen(tx), before);
+      for (const open of [() => mine.cursor(NOTES), () => mine.copyTo('COPY notes TO STDOUT'), () => mine.copyFrom('COPY notes FROM STDIN')]) {
+        assert.throws(open, { name: 'UsageError', code: '0A000', message: /open it in its transaction\(\)/ });
+      }
+      const read = [];
+      await mine.transaction(async inner => { for await (const row of inner.cursor(NOTES)) read.push(row); });
+      assert.deepEqual(tenants(read), [1]);
+      await assert.rejects(mine.simpleQuery('SELECT 1'), { code: '0A000' });
+    });
   });
 
   it('is refused in a block that a query has begun, and waits for the answer of one that may begin a block', async () => {

@@ -743,9 +743,34 @@ describe('The retries of a transaction', () => {
     assert.ok(timers() < during);
   });
 
-  it('are an integer from 0, and not for a savepoint', async () => {
+  it('are an integer from 0; a savepoint is not repeated, since it fails with its transaction', async () => {
     const client = await connected();
     for (const retries of [-1, 1.5, '1', NaN, null]) await assert.rejects(client.transaction(() => {}, { retries }), TypeError);
-    await client.transaction(async tx => { await assert.rejects(tx.transaction(() => {}, { retries: 1 }), TypeError); });
+    let calls = 0;
+    const failing = client.transaction(tx => tx.transaction(inner => {
+      calls++;
+      return inner.query("DO $$ BEGIN RAISE SQLSTATE '40001'; END $$");
+    }, { retries: 5 }));
+    await assert.rejects(failing, { code: '40001' });
+    assert.equal(calls, 1);
+  });
+});
+
+describe('The options of a savepoint', () => {
+  it('are accepted if its transaction has them, and else refused before the function is called', async () => {
+    const client = await connected();
+    const modes = { isolation: ['serializable', 'SERIALIZABLE'], readOnly: [true, true], deferrable: [true, true] };
+    for (const [name, [own, other]] of Object.entries(modes)) {
+      await client.transaction(async tx => {
+        assert.equal(await tx.transaction(inner => inner.transaction(() => 7, { [name]: other }), { [name]: own }), 7);
+      }, { [name]: own });
+      await client.transaction(async tx => {
+        await assert.rejects(tx.transaction(() => assert.fail('called'), { [name]: own }), { name: 'UsageError', code: '25001', message: new RegExp(`^${name} .*without ${name}`) });
+      });
+    }
+    await client.transaction(async tx => {
+      assert.equal(await tx.transaction(() => 7, { readOnly: false, deferrable: false, isolation: undefined }), 7);
+      await assert.rejects(tx.transaction(() => 7, { isolation: 'serializable' }), { code: '25001', message: /begun with isolation: repeatable read/ });
+    }, { isolation: 'repeatable read' });
   });
 });

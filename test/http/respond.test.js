@@ -342,7 +342,7 @@ describe('respond', () => {
     const client = await connected();
     const pool = new Pool((await sharedServer()).config);
     const list = 'as, status, emptyStatus, compress, formulas, int8, numeric, bytea, separator, stall_timeout, buffer, format, cache, paramTypes, ' +
-      'signal, statement_timeout, alone, retry, tags, max_age, stale_while_revalidate';
+      'signal, statement_timeout, alone, idempotent, tags, max_age, stale_while_revalidate';
     const status = name => `${name} must be an integer from 200 to 599, not `;
     const cases = [
       [client, { status: 'abc' }, `${status('status')}a string`], [client, { status: 199 }, `${status('status')}199`],
@@ -378,7 +378,7 @@ describe('respond', () => {
     const pool = new Pool((await sharedServer()).config);
     const own = { status: 201, emptyStatus: 404, compress: false, as: 'json' };
     for (const [session, options] of [
-      [pool, { retry: true }], [new ResponseCache(pool), { tags: ['a'], max_age: 1, retry: true }]
+      [pool, { idempotent: true }], [new ResponseCache(pool), { tags: ['a'], max_age: 1, idempotent: true }]
     ]) {
       const response = await respond(session, new Request('http://localhost/'), SMALL, [], { ...own, ...options });
       assert.deepEqual([response.status, await response.text()], [201, '[{"a":1}]']);

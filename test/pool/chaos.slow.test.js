@@ -35,13 +35,13 @@ const WRITE = 'INSERT INTO ledger VALUES ($1)';
 /** Requests of a session with settings, each of which gives the three rows of its tenant; the policy shows no other. */
 const OF_TENANTS = {
   async query(mine) { return (await mine.query(NOTES)).rows; },
-  async retried(mine) { return (await mine.query(NOTES, [], { retry: true })).rows; },
+  async retried(mine) { return (await mine.query(NOTES, [], { idempotent: true })).rows; },
   async batch(mine) { return (await mine.batch(['SELECT pg_sleep(0.001)', NOTES]))[1].rows; },
   async transaction(mine) {
     return mine.transaction(async tx => {
       await tx.transaction(inner => inner.query('SELECT 1'));
       return (await tx.query(NOTES)).rows;
-    }, { retry: true });
+    }, { idempotent: true });
   },
   async cursor(mine) {
     const rows = [];
@@ -70,7 +70,7 @@ const KINDS = {
     assert.equal((await pool.query('SELECT $1::int AS id', [id])).rows[0].id, String(id));
   },
   async retried({ pool, id }) {
-    const { rows: [row] } = await pool.query('SELECT $1::int AS id, pg_sleep(0.02)', [id], { retry: true });
+    const { rows: [row] } = await pool.query('SELECT $1::int AS id, pg_sleep(0.02)', [id], { idempotent: true });
     assert.equal(row.id, String(id));
   },
   async batch({ pool, id }) {
@@ -316,7 +316,7 @@ describe('A Pool in chaos', () => {
     };
     try {
       await Promise.all([faults(), ...Array.from({ length: USERS }, user)]);
-      assert.equal((await pool.query('SELECT 1 AS one', [], { retry: true })).rows[0].one, '1');
+      assert.equal((await pool.query('SELECT 1 AS one', [], { idempotent: true })).rows[0].one, '1');
       assert.deepEqual(web.broken, []);
       await web.stop();
       await Promise.all([pool, ofCache].map(each => each.end()));

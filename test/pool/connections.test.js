@@ -540,7 +540,7 @@ describe('The connections of a pool', () => {
       const ids = await Promise.all([idOf(pool.query(ID)), idOf(pool.query(ID))]);
       const lost = [once(pool, 'error')];
       await server.sql(`SELECT pg_terminate_backend(pid) FROM unnest('{${ids}}'::int[]) pid`);
-      const results = await Promise.all(Array.from({ length: 50 }, (_, i) => pool.query('SELECT $1::int AS i', [i], { retry: true })));
+      const results = await Promise.all(Array.from({ length: 50 }, (_, i) => pool.query('SELECT $1::int AS i', [i], { idempotent: true })));
       assert.deepEqual(results.map(({ rows: [{ i }] }) => Number(i)), Array.from({ length: 50 }, (_, i) => i));
       assert.match((await lost[0])[0].message, /terminating connection/);
     });
@@ -550,7 +550,7 @@ describe('The connections of a pool', () => {
       const pool = await opened({ size: 1 });
       const id = await idOf(pool.query(ID));
       const results = Promise.allSettled([
-        pool.query('SELECT 1 AS n, pg_sleep(0.3)'), pool.query('SELECT 2 AS n', [], { retry: true }), pool.query('SELECT 3 AS n'),
+        pool.query('SELECT 1 AS n, pg_sleep(0.3)'), pool.query('SELECT 2 AS n', [], { idempotent: true }), pool.query('SELECT 3 AS n'),
         pool.query('SELECT 4 AS n', [], { signal: new AbortController().signal }), pool.query('SELECT 5 AS n'), pool.transaction(() => 6)
       ]);
       await until(async () => (await server.sql(`SELECT FROM pg_stat_activity WHERE pid = ${id} AND state = 'active'`)).length === 1);
@@ -575,12 +575,12 @@ describe('The connections of a pool', () => {
       const SLOW = 'SELECT 1 AS n FROM pg_sleep(0.3)';
       const isAsleep = async (written, id) =>
         (await server.sql(`SELECT FROM pg_stat_activity WHERE pid = ${id} AND query = '${SLOW}'`)).length === 1;
-      assert.equal(await outcome(SLOW, { retry: true }, isAsleep), '[{"n":1}]');
+      assert.equal(await outcome(SLOW, { idempotent: true }, isAsleep), '[{"n":1}]');
       assert.equal(await outcome(SLOW, {}, isAsleep), true);
-      assert.equal(await outcome(SLOW, { retry: true, end: false }, isAsleep), true);
+      assert.equal(await outcome(SLOW, { idempotent: true, end: false }, isAsleep), true);
       const LONG = "SELECT repeat('x', 1000), CASE i WHEN 1000 THEN pg_sleep(60) END FROM generate_series(1, 1000) i";
       for (const as of ['json', 'protocol']) {
-        assert.equal(await outcome(LONG, { retry: true, as }, written => written !== ''), true);
+        assert.equal(await outcome(LONG, { idempotent: true, as }, written => written !== ''), true);
       }
     });
 
@@ -596,9 +596,9 @@ describe('The connections of a pool', () => {
       };
       await assert.rejects(pool.transaction(work), { name: 'ConnectionError' });
       assert.equal(calls, 1);
-      assert.equal(await pool.transaction(work, { retry: true }), 3);
+      assert.equal(await pool.transaction(work, { idempotent: true }), 3);
       await assert.rejects(pool.connection(work), { name: 'ConnectionError' });
-      assert.equal(await pool.connection(work, { retry: true }), 6);
+      assert.equal(await pool.connection(work, { idempotent: true }), 6);
     });
   });
 
@@ -609,8 +609,8 @@ describe('The connections of a pool', () => {
       await server.sql(`SELECT pg_terminate_backend(${await idOf(tx.query(ID))})`);
       await new Promise(() => {});
     };
-    await assert.rejects(pool.transaction(lasting, { retry: true, statement_timeout: 200 }), { name: 'TimeoutError', code: '57014' });
-    await assert.rejects(pool.transaction(lasting, { retry: true, signal: AbortSignal.timeout(200) }), { name: 'AbortError' });
+    await assert.rejects(pool.transaction(lasting, { idempotent: true, statement_timeout: 200 }), { name: 'TimeoutError', code: '57014' });
+    await assert.rejects(pool.transaction(lasting, { idempotent: true, signal: AbortSignal.timeout(200) }), { name: 'AbortError' });
   });
 
   it('that are lost call the function of a transaction again only when the first call is over', async () => {
@@ -626,7 +626,7 @@ describe('The connections of a pool', () => {
       await asked;
       await sleep(100);
       told.push('over');
-    }, { retry: true });
+    }, { idempotent: true });
     assert.deepEqual([result, told], ['done', ['begun', 'over', 'begun']]);
   });
 
@@ -664,7 +664,7 @@ describe('The connections of a pool', () => {
         const [query, transaction, [batched]] = await Promise.all(asked);
         assert.deepEqual([query.rows[0].n, transaction, batched.rows[0].n], [1, 2, 1]);
         await target.restart();
-        assert.equal((await pool.query('SELECT 1 AS n', [], { retry: true })).rows[0].n, 1);
+        assert.equal((await pool.query('SELECT 1 AS n', [], { idempotent: true })).rows[0].n, 1);
       } finally {
         pool.destroy();
         await proxy.stop();

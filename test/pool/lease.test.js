@@ -45,14 +45,14 @@ describe('The lease of a pool', () => {
       return count;
     };
     assert.equal(await attempts(new ConnectionError('lost', LOST), {}), 1);
-    assert.equal(await attempts(new ConnectionError('lost', LOST), { retry: true }), 5);
+    assert.equal(await attempts(new ConnectionError('lost', LOST), { idempotent: true }), 5);
     assert.equal(await attempts(new ConnectionError('lost', { sent: false }), {}), 5);
     assert.equal(await attempts(new ConnectionError('lost', { sent: false }), {}, () => false), 1);
-    assert.equal(await attempts(Object.assign(new Error('of the function'), { code: '08006' }), { retry: true }), 1);
+    assert.equal(await attempts(Object.assign(new Error('of the function'), { code: '08006' }), { idempotent: true }), 1);
     const reported = code => new PostgresError({ severity: 'ERROR', code, message: 'lost' });
-    assert.equal(await attempts(reported('08006'), { retry: true }), 5);
+    assert.equal(await attempts(reported('08006'), { idempotent: true }), 5);
     assert.equal(await attempts(reported('08006'), {}), 1);
-    assert.equal(await attempts(reported('08P01'), { retry: true }), 1);
+    assert.equal(await attempts(reported('08P01'), { idempotent: true }), 1);
   });
 
   it('lets the connections that are lost together be known to be before it repeats', async () => {

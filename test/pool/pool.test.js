@@ -22,12 +22,12 @@ describe('A Pool', () => {
     assert.deepEqual(results.map(({ rows: [row] }) => row.i), Array.from({ length: 500 }, (_, i) => i));
   });
 
-  it('repeats with retry what the server reports as 08006, which it has lost behind it', async () => {
+  it('repeats with idempotent what the server reports as 08006, which it has lost behind it', async () => {
     const pool = await opened({ size: 1 });
     await pool.query('CREATE SEQUENCE losses');
     try {
       const text = "DO $$ BEGIN IF nextval('losses') % 3 <> 0 THEN RAISE 'lost a worker' USING ERRCODE = '08006'; END IF; END $$";
-      await pool.query(text, [], { retry: true });
+      await pool.query(text, [], { idempotent: true });
       assert.equal((await pool.query('SELECT last_value AS n FROM losses')).rows[0].n, 3);
       await assert.rejects(pool.query(text), { name: 'PostgresError', code: '08006' });
       assert.equal((await pool.query('SELECT last_value AS n FROM losses')).rows[0].n, 4);
@@ -190,7 +190,7 @@ describe('A Pool', () => {
     await assert.rejects(pool.query(5), { name: 'TypeError', message: /text must be a string/ });
     await assert.rejects(pool.query('SELECT $1', [new Map()]), { name: 'TypeError', message: /values\[0\] is an object of class Map/ });
     await assert.rejects(pool.query('SELECT 1', [], { retyr: true }), { name: 'TypeError', message: /there is no option retyr/ });
-    await assert.rejects(pool.query('SELECT 1', [], { retry: true, stream: new RowReader() }), { name: 'TypeError', message: /leave out retry/ });
+    await assert.rejects(pool.query('SELECT 1', [], { idempotent: true, stream: new RowReader() }), { name: 'TypeError', message: /leave out idempotent/ });
     await assert.rejects(pool.batch(5), TypeError);
     await assert.rejects(pool.batch(['SELECT 1', ['SELECT $1', [new Map()]]]), { name: 'TypeError', message: /values\[0\]/, index: 1 });
     await assert.rejects(pool.transaction(5), { message: 'transaction takes a function, then options, not a number' });
@@ -199,7 +199,7 @@ describe('A Pool', () => {
     await assert.rejects(pool.connection(), { message: 'connection takes a function, which gets the client' });
     await assert.rejects(pool.connection(() => {}, { readonly: true }), { name: 'TypeError', message: /no option readonly/ });
     await assert.rejects(pool.queryTo({}, 'SELECT 1'), TypeError);
-    await assert.rejects(pool.query('SELECT $1', [new Map()], { retry: true }), /values\[0\] is an object of class Map/);
+    await assert.rejects(pool.query('SELECT $1', [new Map()], { idempotent: true }), /values\[0\] is an object of class Map/);
     await Promise.all([1, 2, 3, 4].map(() => pool.query('SELECT pg_sleep(0.01)')));
     await until(() => pool.stats.connected === 4);
     assert.deepEqual(pool.stats, { size: 10, connected: 4, idle: 4, owned: 0, pending: 0, waiting: 0, holders: [] });
@@ -298,7 +298,7 @@ describe('A Pool', () => {
     const pool = await opened({ size: 2 });
     await pool.query('SELECT 1');
     const asked = Promise.allSettled([
-      pool.query('SELECT pg_sleep(60)', [], { retry: true }), pool.transaction(tx => tx.query('SELECT pg_sleep(60)')),
+      pool.query('SELECT pg_sleep(60)', [], { idempotent: true }), pool.transaction(tx => tx.query('SELECT pg_sleep(60)')),
       pool.transaction(() => {}), pool.cursor('SELECT pg_sleep(60)').next()
     ]);
     await until(() => pool.stats.pending === 2);
@@ -318,7 +318,7 @@ describe('A Pool', () => {
     const pool = new Pool({
       ...primary.config, host: '127.0.0.1,127.0.0.1', port: `${primary.port},${standby.port}`, target_session_attrs: 'read-write'
     });
-    const port = async () => Number((await pool.query("SELECT current_setting('port') AS port", [], { retry: true })).rows[0].port);
+    const port = async () => Number((await pool.query("SELECT current_setting('port') AS port", [], { idempotent: true })).rows[0].port);
     try {
       assert.equal(await port(), primary.port);
       await primary.kill();
@@ -400,7 +400,7 @@ describe('A Pool', () => {
       assert.equal(await text(pool.copyTo('COPY (SELECT 1) TO STDOUT')), '1\n');
       await assert.rejects(pool.query('SELECT pg_sleep(60)', [], { statement_timeout: 20 }), { code: '57014' });
       await bouncer.kill();
-      const asked = pool.query('SELECT 1 AS n', [], { retry: true });
+      const asked = pool.query('SELECT 1 AS n', [], { idempotent: true });
       await sleep(20);
       await bouncer.start();
       assert.equal(await one(asked), 1);

@@ -224,7 +224,7 @@ describe('queryTo of a pool', () => {
   it('does not wait to be repeated for a target that is gone', async () => {
     const pool = await opened({ size: 1 });
     const target = new PassThrough();
-    const written = pool.queryTo(target, 'SELECT pg_terminate_backend(pg_backend_pid())', [], { retry: true });
+    const written = pool.queryTo(target, 'SELECT pg_terminate_backend(pg_backend_pid())', [], { idempotent: true });
     const refused = assert.rejects(written, { name: 'AbortError' });
     await once(pool, 'error');
     target.destroy();

@@ -78,7 +78,7 @@ function examine(text) {
       if (type && !/^(?:void|this|unknown)$/.test(type) && !comment.includes('@returns')) silent.push(`${title}: returns`);
       if (/^Promise/.test(type) && !/reject|throw/i.test(comment)) silent.push(`${title}: how it fails`);
     }
-    if (isMemberOf(title, /Options$|^(?:Abortable|ClientConfig|PoolConfig|ReadOnly|Retry)$/)) {
+    if (isMemberOf(title, /Options$|^(?:Abortable|ClientConfig|PoolConfig|ReadOnly|Idempotent)$/)) {
       counts.options++;
       if (!/default/i.test(comment)) silent.push(`${title}: what holds without it`);
     }

@@ -72,11 +72,11 @@ class Scope {
    * Does work in a scope, and takes the scope back when the work's promise settles.
    * @param {string} need 'shared': other requests may be sent before and behind; 'owned': no other request is sent;
    *   'session': it may also change settings, which a pool resets
-   * @param {object} options the caller's; a pool reads `signal`, `statement_timeout`, `retry`, and calls `onwait` with a function
+   * @param {object} options the caller's; a pool reads `signal`, `statement_timeout`, `idempotent`, and calls `onwait` with a function
    *   that ends the wait for a connection with an error
    * @param {function(Scope, Client, object): Promise} work gets the options as well; a pool may call it again after a loss
    * @param {function(Error): boolean|Promise<boolean>} [mayRepeat] whether that is possible. A pool repeats what was not sent and,
-   *   with `retry`, what was
+   *   with `idempotent`, what was
    */
   run(need, options, work) { return work(this, undefined, options); }
 
@@ -109,7 +109,7 @@ class Scope {
    * @returns {Request} the first
    */
   chain(request) {
-    if (request.settings !== undefined && this.pipeline.scopes.inBlock) throw new UsageError(IN_BLOCK, '25001');
+    if (request.settings !== undefined && request.settings.depth === undefined && this.pipeline.scopes.inBlock) throw new UsageError(IN_BLOCK, '25001');
     let first = request.settings?.inFront(request) ?? request;
     for (let each = this; each !== null; each = each.parent) {
       if (each.begin === undefined) continue;

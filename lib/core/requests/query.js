@@ -129,7 +129,7 @@ class QueryRequest extends Request {
     if (rowParser === undefined) throw protocolError('the result of a statement that was not described');
     this.state = rowParser === null ? State.Command : State.Rows;
     this.receiver ??= new RowReader();
-    this.receiver.start(rowParser, this.format, pipeline);
+    this.receiver.start(rowParser, this.format, pipeline, this.text);
   }
 
   fail(error, pipeline) {

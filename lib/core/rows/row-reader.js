@@ -94,6 +94,7 @@ class RowReader {
     this.rowParser = undefined;
     if (options !== undefined) this._decode = decoding.checkDecode(options.decode);
     this._type = null;
+    this._text = undefined;
     this._memory = undefined;
     this._bytes = 0;
     this._first = this._last = null; // chunks
@@ -126,6 +127,24 @@ class RowReader {
   /** @type {Row[]} the rows so far as structs */
   get structs() { return this._plain ? (this._structs ??= this._make(structAt)) : this.rows; }
 
+  /** @returns {object} the only row; throws a UsageError unless there is one */
+  one() {
+    const [row] = this.#atMostOne('one');
+    if (row === undefined) throw this.#unexpected('one() of a result without rows: maybeOne() gives undefined', '02000');
+    return row;
+  }
+
+  /** @returns {object|undefined} the only row, if any; throws a UsageError for more */
+  maybeOne() { return this.#atMostOne('maybeOne')[0]; }
+
+  #atMostOne(name) {
+    const { rows } = this;
+    if (rows.length > 1) throw this.#unexpected(`${name}() of a result of ${rows.length} rows`, '21000');
+    return rows;
+  }
+
+  #unexpected(message, code) { return Object.defineProperty(new UsageError(message, code), 'query', { value: this._text, configurable: true }); }
+
   /** Gives what `rows` gives, without an array. */
   *[Symbol.iterator]() {
     const plain = this._plain;
@@ -154,11 +173,15 @@ class RowReader {
     return list;
   }
 
-  /** @param {{memory: Memory, common: object}} [connection] see Pipeline */
-  start(rowParser, format, connection = ALONE) {
+  /**
+   * @param {{memory: Memory, common: object}} [connection] see Pipeline
+   * @param {string} [text] of the query
+   */
+  start(rowParser, format, connection = ALONE, text = undefined) {
     const { common: { decoding: usual, ownTypes }, memory } = connection;
     const decode = this._decode ?? usual.decode;
     this.binary = format;
+    this._text = text;
     this._memory = memory;
     this._plain = usual.plain;
     this.rowParser = format === 0 || rowParser === null ? rowParser ?? undefined : rowParser.forFormat(format);

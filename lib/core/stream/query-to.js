@@ -121,8 +121,8 @@ async function runInto(lease, target, make, options) {
       request.snapshot();
       await turn;
     }
-    const { signal, statement_timeout, retry, alone } = options; // a spread takes microseconds
-    await send(lease, { signal, statement_timeout, retry, alone, onwait: end => { target.gone ? end(target.error) : (leave = end); } }, () => {
+    const { signal, statement_timeout, idempotent, alone } = options; // a spread takes microseconds
+    await send(lease, { signal, statement_timeout, idempotent, alone, onwait: end => { target.gone ? end(target.error) : (leave = end); } }, () => {
       if (target.gone) throw target.error;
       if (request.scope !== null) ({ receiver } = request = make()); // it was lost before
       leave = error => giveUp(request, error);

@@ -3,7 +3,7 @@
 const assert = require('node:assert/strict');
 const { inspect } = require('node:util');
 const { Memory, RowParser, RowReader } = require('../../../lib/core/rows');
-const { hex, rowDescription, dataRow, commandComplete } = require('../../support');
+const { connected, hex, rowDescription, dataRow, commandComplete } = require('../../support');
 
 /** What the readers of connections share; their rows are those of a client, and strings. */
 const onConnection = (plain = false) => ({ memory: new Memory(), common: { decoding: { decode: false, plain } } });
@@ -237,6 +237,23 @@ describe('RowReader', () => {
       assert.throws(() => reader.rows, error);
       assert.throws(() => reader.rows, error, 'again');
     }
+  });
+});
+
+describe('one() and maybeOne() of a result', () => {
+  it('give its row, and refuse another count of rows, with the text of the query', async () => {
+    const client = await connected();
+    const text = 'SELECT generate_series(1, $1::int) AS n';
+    const [none, one, two] = await Promise.all([0, 1, 2].map(count => client.query(text, [count])));
+    assert.equal(one.one(), one.rows[0]);
+    assert.equal(one.maybeOne(), one.rows[0]);
+    assert.equal(none.maybeOne(), undefined);
+    const error = (code, message) => ({ name: 'UsageError', code, message, query: text });
+    assert.throws(() => none.one(), error('02000', /^one\(\) of a result without rows/));
+    assert.throws(() => two.one(), error('21000', 'one() of a result of 2 rows'));
+    assert.throws(() => two.maybeOne(), error('21000', 'maybeOne() of a result of 2 rows'));
+    assert.throws(() => two.one(), thrown => !Object.keys(thrown).includes('query'));
+    assert.throws(() => new RowReader().one(), { code: '02000' });
   });
 });
 
