@@ -12,6 +12,9 @@ const TEXT = `SELECT t.oid, typarray, typtype, typbasetype, typname, nspname, pg
   FROM pg_catalog.pg_type t JOIN pg_catalog.pg_namespace n ON n.oid = typnamespace LEFT JOIN pg_catalog.pg_class c ON c.oid = typrelid
   WHERE typarray >= 16384 AND (typtype <> 'c' OR relkind = 'c')`;
 
+/** The OID of text[]. */
+const TEXTS = 1009;
+
 /** Arrays of a database's own types (enums, domains, types of extensions), which connections ask for until one has an answer. */
 class OwnTypes {
   isKnown = false;
@@ -71,7 +74,7 @@ class OwnTypes {
       if (typeOid === undefined) throw new UsageError(`decode has the name '${key}', which is no type of the database, or not in its search_path: write 'schema.name'`, '42704');
       map.set(typeOid, decoder);
     }
-    if (!map.has(oid._text)) return map;
+    if (!map.has(TEXTS)) return map;
     for (const [typeOid, [array]] of this.#types) {
       const own = map.get(Number(typeOid));
       if (!map.has(Number(array))) map.set(Number(array), own === undefined ? this.decoders[array] : arrayOf(pairOf(own)));
