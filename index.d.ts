@@ -2,7 +2,7 @@
 
 import { EventEmitter } from 'node:events';
 import { Duplex, Readable, Writable } from 'node:stream';
-import { ReadableStream, WritableStream } from 'node:stream/web';
+import { WritableStream } from 'node:stream/web';
 import { ConnectionOptions } from 'node:tls';
 import { NamedSql, Sql, UnnamedSql } from './lib/sql/index.js';
 

@@ -12,7 +12,7 @@ const nothing = () => {};
 
 /**
  * A queue of requests that wait in the client because something else owns the connection. An entered scope owns it: a
- * transaction, an open portal, a COPY FROM STDIN, end(). Scopes form a stack, and only the innermost one sends.
+ * transaction, a COPY FROM STDIN, end(). Scopes form a stack, and only the innermost one sends.
  *
  * A session works on a lease. A scope is its own lease, which is there at once and never given back.
  */
