@@ -35,7 +35,7 @@ export const randomBytes = length => Buffer.from(crypto.getRandomValues(new Uint
 export const timingSafeEqual = (a, b) => a.equals(b); // of what only this page has computed
 
 // What a page does not have
-export class AsyncLocalStorage { getStore() {} run(store, work) { return work(); } }
+export class AsyncLocalStorage { disable() {} getStore() {} run(store, work) { return work(); } }
 export class AsyncResource { runInAsyncScope(work, self, ...args) { return work.apply(self, args); } }
 export const tracingChannel = () => ({ hasSubscribers: false });
 export const existsSync = () => false;

@@ -48,7 +48,7 @@ describe('A page that connects, bundled as the guide says, through websockify', 
     skipUnless(this, 'chromium', 'websockify');
     const text = await bundle(installed(this, 'sockets'));
     const { length } = zlib.gzipSync(text);
-    assert.ok(length < 109_000, `${length} bytes`);
+    assert.ok(length < 111_000, `${length} bytes`);
     server = await startServer({
       users: {
         scram: { password: 'pässword' }, cleartext: { password: 'secret' }, md5: { password: 'secret', encryption: 'md5' }
