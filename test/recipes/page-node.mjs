@@ -4,6 +4,7 @@ import { Buffer } from 'buffer';
 export { default as EventEmitter } from 'events';
 export { Buffer };
 export const setMaxListeners = () => {};
+export const isAscii = bytes => bytes.every(byte => byte < 128);
 
 const { prototype } = Buffer;
 prototype.utf8Slice = function (start, end) { return this.toString('utf8', start, end); };
