@@ -1,7 +1,7 @@
 'use strict';
 
 const { UsageError, checkText, kindOf } = require('./protocol');
-const { firstWord, promised, submit } = require('./pipeline');
+const { firstWord, isLocalSet, promised, statementsOf, submit } = require('./pipeline');
 const { DROPPED, FrontRequest, QueryRequest } = require('./requests');
 
 /** The texts that set so many settings, by their number, up to a bound. */
@@ -16,7 +16,7 @@ function escapes(text, inBlock) {
   const word = firstWord(text);
   if (!inBlock || ENDING.test(word)) return ESCAPING.test(word);
   if (word === 'rollback') return !/^[\s;]*rollback\s+(?:(?:work|transaction)\s+)?to\b/i.test(text);
-  if (word === 'set') return !/^[\s;]*set\s+(?:local|constraints|transaction)\b/i.test(text);
+  if (word === 'set') return !isLocalSet(statementsOf(text).find(firstWord));
   return word === 'prepare' && !/^[\s;]*prepare\s+(?!transaction\b)\w/i.test(text);
 }
 
@@ -139,7 +139,7 @@ class SettingsLease {
   run(need, options, work, mayRepeat, text) {
     const { settings } = this;
     if (need === 'session') settings.guard();
-    const carrying = (scope, ...more) => work({ scope, settings, pipeline: scope.pipeline }, ...more);
+    const carrying = (scope, ...more) => work({ scope: scope.scope, settings, guard: scope.guard, pipeline: scope.pipeline }, ...more);
     const { lease } = this.session;
     const promise = promised(() => lease.run(need, options, carrying, mayRepeat, text));
     if (settings.depth !== undefined && !lease.ended) settings.behind(lease);

@@ -117,6 +117,9 @@ class Pool extends EventEmitter {
     (users > 1 || client.submitted ? connection : client).end();
   }
 
+  /** Has a connection until a function is over, in the state that node-postgres' pool leaves it in. */
+  _own(work) { return this._state.pool.lease.run('owned', {}, (scope, connection) => work(connection)); }
+
   /** Takes a client until its `release(destroy)` is called. */
   connect(callback) {
     const tell = (error, client) => callback(error, client, client?.release ?? (() => {}));
@@ -128,7 +131,7 @@ class Pool extends EventEmitter {
     if (this._state.freed !== undefined) await this._state.freed;
     return new Promise((resolve, reject) => {
       const lend = (client, entry) => new Promise(giveBack => { resolve(this._lend(entry, giveBack, () => over)); });
-      const over = this._state.pool.connection(connection => this._use(connection, lend), { reset: false })
+      const over = this._own(connection => this._use(connection, lend))
         .catch(error => reject(errorOf(error)));
     }).catch(rejectAgain);
   }
@@ -203,11 +206,11 @@ class Pool extends EventEmitter {
     } catch (error) {
       if (!needsOwn(error)) throw errorOf(error);
     }
-    return pool.connection(async connection => {
+    return this._own(async connection => {
       const result = await ask(connection, { ...query, [SHARED]: { emitter } });
       if (connection.transactionStatus !== 'T') return result;
       throw new UsageError('the text left a transaction block open, which is rolled back: use pool.connect()', '25001');
-    }, { reset: false }).catch(error => { throw errorOf(error); });
+    }).catch(error => { throw errorOf(error); });
   }
 
   /** Gives a Submittable a client of its own until it is over, and a query the client of a subclass's `connect`. */

@@ -50,6 +50,7 @@ class Connection {
     this.turns = turns;
     this.isOnly = size === 1; // no other one could answer sooner
     // Connections that were opened together are not replaced together.
+    this.made = this.since;
     this.expires = this.since + max_lifetime * (0.9 + Math.random() / 10);
   }
 

@@ -46,7 +46,7 @@ class Connections {
   #isDestroyed = false;
   #isDraining = false; // a connection is
   #options;
-  #outage; // `{ failures, pause, error }`, from a failed attempt until the next connection has answered
+  #outage; // `{ failures, pause, error, since }`, from a failed attempt until the next connection has answered
   #alarm = new Alarm(now => this.#look(now));
   #turns = new Turns();
   #waiting = new Waiting();
@@ -195,7 +195,7 @@ class Connections {
   release(connection, use, reset) {
     const now = performance.now();
     const wasOwned = connection.isOwned;
-    if (connection.isOpen && !connection.hasAnswered) this.#resume();
+    if (connection.isOpen && !connection.hasAnswered && connection.made > (this.#outage?.since ?? Infinity)) this.#resume();
     connection.end(use, now);
     if (connection.users === 0) this.#watch(connection, now);
     if (!wasOwned && (connection.users > 0 || connection.isUnused)) this.#released(connection, now);
@@ -250,7 +250,7 @@ class Connections {
   }
 
   #pause(error) {
-    const outage = Object.assign(this.#outage ??= { failures: 0 }, { error });
+    const outage = Object.assign(this.#outage ??= { failures: 0 }, { error, since: performance.now() });
     outage.pause ??= setTimeout(() => {
       outage.pause = undefined;
       this.#serve();

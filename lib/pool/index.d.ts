@@ -102,8 +102,8 @@ export class Pool<D extends boolean = true> extends Session<D> {
   renew(): void;
   /**
    * Gives a function a client of its own. Afterwards an open transaction is rolled back, and settings, temporary tables,
-   * prepared statements and session locks are discarded.
-   * @param work gets the client
+   * prepared statements and session locks are discarded, before another request gets the connection.
+   * @param work gets the client, whose later calls reject with a UsageError (25P01)
    * @param options reset: false only rolls back; idempotent: the function may be called again if the connection is lost; signal:
    *   ends the wait for a connection
    * @returns what the function returned; rejects with what it threw, with an AbortError, a ConnectionError or TimeoutError if

@@ -1,7 +1,7 @@
 'use strict';
 
 const { ConnectionError, PostgresError, UsageError } = require('../..');
-const { firstWord, rejectAgain, throwIfAborted } = require('../core/pipeline');
+const { firstWord, isLocalSet, rejectAgain, statementsOf, throwIfAborted } = require('../core/pipeline');
 const { checkConfig } = require('../core/config');
 const { keep } = require('../core/options');
 const { OwnTypes } = require('../core/requests');
@@ -17,6 +17,19 @@ const COMMON = /^(?:select|insert|update|delete|with)\b/i;
 
 /** First words of statements that change a session, which in a pool would be that of any connection. */
 const OF_SESSIONS = /^(?:begin|start|set|reset|discard|listen|unlisten|prepare|deallocate|declare)$/;
+
+/** First words of statements that outlive a transaction, and reach the next user of the connection. */
+const LASTING = /^(?:deallocate|discard|listen|prepare|reset|set|unlisten)$/;
+
+/** @throws {UsageError} for a text of a transaction or cursor with a statement that outlives it */
+function refuseLasting(text) {
+  for (const each of statementsOf(text)) {
+    const word = firstWord(each);
+    if (!LASTING.test(word) || (word === 'set' && isLocalSet(each)) || /^\s*prepare\s+transaction\b/i.test(each)) continue;
+    throw new UsageError(`${word.toUpperCase()} would outlive this transaction or cursor of a pool, and reach other users of the connection: ` +
+      'write SET LOCAL, use with(), which ends with the request, or connection(), which resets the session', '0A000');
+  }
+}
 
 /**
  * A pool's lease: it is the set of the pool's connections, and gives the scope of one of them, which it has to find first. See
@@ -67,7 +80,7 @@ class PoolLease extends Connections {
         const { client, pipeline } = connection;
         try {
           const waited = since > 0 ? performance.now() - since : 0;
-          const result = await work(client.lease, client, waited > 1 ? { ...options, waited } : options);
+          const result = await work(need === 'owned' ? { scope: client.lease, pipeline, guard: refuseLasting } : client.lease, client, waited > 1 ? { ...options, waited } : options);
           use.isAnswered = known !== undefined;
           if (need !== 'session' || pipeline.status === 'I') return result;
           throw new UsageError('simpleQuery left a transaction block open, which is rolled back: use transaction()', '25001');

@@ -5,6 +5,7 @@ const { NO_OPTIONS, checkNoMore, checkOptions } = require('../core/options');
 const { unhindered } = require('../core/pipeline');
 const { PoolLease } = require('./lease');
 const { Listening } = require('./listening');
+const { Loan } = require('./loan');
 const { OF_CONNECTION, optionsOf } = require('./options');
 
 /** The error of new requests. */
@@ -38,7 +39,14 @@ class Pool extends Session {
     if (typeof work !== 'function') throw new TypeError('connection takes a function, which gets the client');
     checkOptions(options, OF_CONNECTION);
     const { reset = true, idempotent = false } = options;
-    return this.lease.run(reset ? 'connection' : 'owned', options, (scope, client) => work(client), () => idempotent);
+    return this.lease.run(reset ? 'connection' : 'owned', options, async (scope, client) => {
+      const loan = new Loan(client);
+      try {
+        return await work(loan);
+      } finally {
+        loan.revoke();
+      }
+    }, () => idempotent);
   }
 
   /** @private See Session.listen. One connection beyond `size` listens on all channels. */

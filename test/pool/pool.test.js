@@ -8,7 +8,7 @@ const { text } = require('node:stream/consumers');
 const { pipeline } = require('node:stream/promises');
 const { setTimeout: sleep } = require('node:timers/promises');
 const { skipUnless, startPgBouncer, startProxy, startServer, startStandby } = require('pg-test-fixtures');
-const { ConnectionError, RowReader } = require('../..');
+const { Client, ConnectionError, RowReader } = require('../..');
 const { ResponseCache } = require('../../lib/cache');
 const { respond } = require('../../lib/http');
 const { Pool } = require('../../lib/pool');
@@ -126,6 +126,101 @@ describe('A Pool', () => {
     });
     const { rows: [row] } = await pool.query("SELECT pg_backend_pid() AS pid, current_setting('search_path') AS path");
     assert.deepEqual(row, { pid, path: '"$user", public' });
+  });
+
+  it('takes the client of connection() back: what was forgotten reaches nobody, whatever it was made of', async () => {
+    const pool = await opened({ size: 1 });
+    const kept = {};
+    await pool.connection(async client => {
+      assert.ok(client instanceof Client);
+      Object.assign(kept, { client, mine: client.with({ 'a.b': 'c' }), cursor: client.cursor('SELECT 1') });
+      client.on('notice', assert.fail);
+      assert.equal((await client.query('SELECT 1 AS n')).rows[0].n, 1);
+      assert.deepEqual([client.state, client.transactionStatus, client.pending], ['open', 'I', 0]);
+      client.startQuery('SELECT 1');
+      client.sync();
+    });
+    const refused = { name: 'UsageError', code: '25P01', message: /the function of connection\(\) is over/ };
+    const { client, mine, cursor } = kept;
+    for (const late of [
+      () => client.query('ROLLBACK'), () => client.query('BEGIN', [], { alone: true }), () => client.simpleQuery('BEGIN'), () => client.batch(['SELECT 1']),
+      () => client.transaction(() => assert.fail()), () => client.describe('SELECT 1'), () => client.sync(), () => client.close('S', 'x'),
+      () => client.queryTo(new PassThrough(), 'SELECT 1'), () => client.end(), () => client.cancel(), () => client.connect(),
+      () => client.with({ 'a.b': 'c' }).query('SELECT 1'), () => mine.query('SELECT 1'), () => cursor.next(), () => client.cursor('SELECT 1').next()
+    ]) await assert.rejects(late, refused, `${late}`);
+    for (const late of [() => client.destroy(), () => client.listen('x'), () => client.state]) assert.throws(late, refused);
+    await pool.connection(async next => {
+      await next.query("DO $$ BEGIN RAISE NOTICE 'not for the first one'; END $$");
+      await assert.rejects(client.query('ROLLBACK'), refused);
+    });
+    assert.equal(pool.stats.connected, 1);
+  });
+
+  it('lets a client of connection() be ended and destroyed, and lets it hear of that', async () => {
+    const pool = await opened({ size: 1 });
+    for (const end of ['end', 'destroy']) {
+      let ended = 0;
+      await pool.connection(async client => {
+        client.on('end', () => ended++);
+        await client[end]();
+      });
+      assert.equal(ended, 1);
+      assert.equal((await pool.query('SELECT 1 AS n')).rows[0].n, 1);
+    }
+  });
+
+  it('sends nothing on a connection that was lent before DISCARD ALL has been answered', async () => {
+    const pool = await opened({ size: 1 });
+    for (const lend of [() => pool.connection(client => client.query("SET app.tenant = 'mine'")), () => pool.simpleQuery("SET app.tenant = 'mine'")]) {
+      const lent = lend();
+      const asked = pool.query("SELECT current_setting('app.tenant', true) AS tenant");
+      await lent;
+      let turns = 0;
+      while (pool.stats.waiting > 0) {
+        assert.ok(pool.stats.pending <= 1, 'more than DISCARD ALL was sent');
+        turns++;
+        await new Promise(setImmediate);
+      }
+      assert.ok(turns > 0);
+      assert.equal((await asked).rows[0].tenant, '');
+    }
+  });
+
+  it('closes a connection whose DISCARD ALL fails, and no request of others has run on it', async () => {
+    const pool = await opened({ size: 1 });
+    let failed;
+    pool.on('connect', client => {
+      failed = client.processId;
+      const query = client.query.bind(client);
+      client.query = (text, ...rest) => query(text === 'DISCARD ALL' && client.processId === failed ? 'SELECT 1 / 0' : text, ...rest);
+    });
+    const lent = await pool.connection(client => {
+      failed = client.processId;
+      return client.processId;
+    });
+    const ids = await Promise.all(Array.from({ length: 5 }, async () => (await pool.query('SELECT pg_backend_pid() AS id')).rows[0].id));
+    assert.equal(ids.includes(lent), false);
+  });
+
+  it('refuses in transactions and cursors what would outlive them, before it is sent', async () => {
+    const pool = await opened({ size: 1 });
+    const refused = { name: 'UsageError', code: '0A000', message: /write SET LOCAL, use with\(\).*or connection\(\)/ };
+    for (const text of ["SET a.b = 'c'", 'SET ROLE none', 'RESET ALL', "SET SESSION a.b = 'c'", "SET local.tenant = 'c'", "/* SET LOCAL */ set local . tenant = 'c'",
+      'DISCARD PLANS', 'LISTEN x', "SET SESSION AUTHORIZATION DEFAULT", 'PREPARE p AS SELECT 1']) {
+      for (const ask of [tx => tx.query(text), tx => tx.batch(['SELECT 1', text]), tx => tx.simpleQuery(`SELECT ';'; ${text}`), tx => tx.transaction(inner => inner.query(text))]) {
+        await assert.rejects(pool.transaction(ask), refused, text);
+      }
+      await assert.rejects(pool.cursor(text).next(), refused, text);
+      await assert.rejects(pool.with({ 'x.y': 'z' }).transaction(tx => tx.query(text)), { code: '0A000' }, text);
+    }
+    for (const text of ["SET LOCAL a.b = 'c'", 'SET LOCAL "a"."b" = 1', 'SET TRANSACTION READ ONLY', 'SET CONSTRAINTS ALL IMMEDIATE']) {
+      await pool.transaction(async tx => {
+        await tx.simpleQuery(`${text}; SELECT '; SET a.b = 1'`);
+        await tx.query(text);
+      });
+      await pool.with({ 'x.y': 'z' }).transaction(tx => tx.query(text));
+    }
+    await pool.connection(client => client.transaction(tx => tx.query("SET a.b = 'c'")));
   });
 
   it('rejects simpleQuery where it leaves a block open, and rolls that back', async () => {

@@ -89,8 +89,13 @@ class Request {
   /** A request in front of it has failed, so the server has skipped it. */
   skip(error, pipeline) { this.fail(error, pipeline); }
 
-  /** @throws {UsageError} if it would end or outlive the settings that it runs with */
-  guard(text) { if (!this.controlsBlock) (this.settings ?? this.scope?.settings)?.guard(text, this.scope.block); }
+  /** @throws {UsageError} if it would end or outlive the settings that it runs with, or outlive its scope */
+  guard(text) {
+    if (this.controlsBlock) return;
+    const { scope } = this;
+    (this.settings ?? scope?.settings)?.guard(this.simple ? undefined : text, scope.block);
+    scope?.guard?.(text);
+  }
 
   /** Drops the input of a request that was given up. */
   drop() {}

@@ -34,6 +34,8 @@ class Scope {
     this.parent = parent === null ? null : parent.scope;
     /** @type {Settings|undefined} that hold in it */
     this.settings = parent?.settings;
+    /** @type {(function(string))|undefined} throws for a text that must not run in it */
+    this.guard = parent?.guard;
     this.name = name;
     this.whenIdle = whenIdle;
     this.block = block;
@@ -177,6 +179,15 @@ class Scopes {
     if (this.active !== scope) return false;
     while (this.active.ended) this.active = this.active.parent;
     return true;
+  }
+
+  /** Takes the root from those who have it: there is another one. @param {function(): Error} refused makes the errors of later requests */
+  renew(refused) {
+    const { root } = this;
+    this.root = new Scope(root.pipeline, null, root.name);
+    root.parent = this.root;
+    if (this.active === root) this.active = this.root;
+    this.#close(root, refused);
   }
 
   /** A query has ended the block of a transaction: the transaction and its savepoints are over. */

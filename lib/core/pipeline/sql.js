@@ -36,4 +36,13 @@ function copyDirection(text) {
 /** @returns {number} how often a text says ROLLBACK TO, whose command tag is that of ROLLBACK */
 const rollbacksTo = text => text.replace(HIDING, ' ').match(ROLLBACK_TO)?.length ?? 0;
 
-module.exports = { D, LOWER_CASE, Z, copyDirection, firstWord, rollbacksTo };
+/** A SET that ends with its transaction; SET local.x sets a setting of that name. */
+const SET_LOCAL = /^[\s(]*set\s+(?:local|transaction|constraints)\s+[^\s.=]/i;
+
+/** @returns {string[]} the statements of a text, without literals and comments, and with "" in the place of quoted names */
+const statementsOf = text => text.replace(HIDING, ([first]) => first === '"' ? '""' : ' ').split(';');
+
+/** Whether a SET ends with its transaction. @param {string} statement see statementsOf */
+const isLocalSet = statement => SET_LOCAL.test(statement);
+
+module.exports = { D, LOWER_CASE, Z, copyDirection, firstWord, isLocalSet, rollbacksTo, statementsOf };

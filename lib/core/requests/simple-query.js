@@ -29,7 +29,7 @@ class SimpleQueryRequest extends Request {
   get turns() { return /\b(?:begin|start|commit|end|rollback|abort)\b/i.test(this.text); }
 
   encode(writer, statements) {
-    this.guard();
+    this.guard(this.text);
     writer.query(this.text);
     this.state = State.Simple;
     statements.mark({ disturbs: true, turns: this.turns }, this);
