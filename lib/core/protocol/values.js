@@ -58,6 +58,14 @@ const isDate = value => Object.prototype.toString.call(value) === '[object Date]
 /** For PostgreSQL -0 is not 0, but `String(-0)` is '0'. */
 const numberText = value => Object.is(value, -0) ? '-0' : `${value}`;
 
+/** @returns {string|undefined} the ISO text of a value of Temporal: PostgreSQL takes no name of a zone or calendar, and no sign before P */
+function temporalText(value) {
+  const [, kind] = /^\[object Temporal\.(Instant|Plain(?:Date|Time|DateTime)|ZonedDateTime|Duration)\]$/.exec(Object.prototype.toString.call(value)) ?? [];
+  if (kind === undefined) return undefined;
+  const text = value.toString({ calendarName: 'never', timeZoneName: 'never' });
+  return text.startsWith('-P') ? text.slice(1).replace(/\d+(?:\.\d+)?/g, '-$&') : text;
+}
+
 /** What to write in place of a value that is not supported. */
 const HINTS = [
   [Promise, 'await it'], [Function, 'call it, and pass what it returns'],
@@ -118,6 +126,8 @@ function textOf(value, what) {
   if (Array.isArray(value) || value instanceof List) return listOf(value, what).text();
   if (isDate(value)) return dateText(value, what);
   if (value instanceof URL) return value.href;
+  const text = temporalText(value);
+  if (text !== undefined) return text;
   return typeof value.toJSON === 'function' || isPlain(value) ? jsonText(value, what) : refuse(what, value);
 }
 

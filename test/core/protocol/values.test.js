@@ -358,3 +358,23 @@ describe('A list for json', () => {
     assert.deepEqual(row.a, []);
   });
 });
+
+describe('A value of Temporal', () => {
+  /** As Node.js 26 has them; before, what the texts are made of. */
+  const made = (name, text, zone = '') => globalThis.Temporal?.[name].from(text + zone) ?? Object.assign(
+    Object.create({ [Symbol.toStringTag]: `Temporal.${name}`, toJSON: () => text }), { toString: options => text + (options?.timeZoneName === 'never' ? '' : zone) });
+
+  it('is sent as its ISO text, alone and in a list', async () => {
+    const client = await connected({ TimeZone: 'UTC', IntervalStyle: 'postgres' });
+    for (const [value, type, expected] of [
+      [made('Instant', '2024-02-29T12:34:56.123456Z'), 'timestamptz', '2024-02-29 12:34:56.123456+00'],
+      [made('ZonedDateTime', '2024-02-29T12:34:56+01:00', '[Europe/Paris]'), 'timestamptz', '2024-02-29 11:34:56+00'],
+      [made('PlainDate', '2024-02-29'), 'date', '2024-02-29'], [made('PlainTime', '12:34:56.5'), 'time', '12:34:56.5'],
+      [made('PlainDateTime', '2024-02-29T12:34:56'), 'timestamp', '2024-02-29 12:34:56'],
+      [made('Duration', 'P1Y2M3DT4H5M6.5S'), 'interval', '1 year 2 mons 3 days 04:05:06.5'], [made('Duration', '-P1DT0.5S'), 'interval', '-1 days -00:00:00.5']
+    ]) {
+      const { rows: [row] } = await client.query(`SELECT $1::${type}::text AS one, ($2::${type}[])[1]::text AS item`, [value, [value]]);
+      assert.deepEqual(row.toObject(), { one: expected, item: expected });
+    }
+  });
+});
