@@ -199,6 +199,20 @@ describe('A client of quickgres/pg', () => {
     assert.equal((await once(unheard, 'end'))[0].rows.length, 3000);
   });
 
+  it('emits no more rows of a Query than were read while the stream to the server is paused', async () => {
+    const { stream } = client.connection;
+    const query = client.query(new pg.Query("SELECT repeat('x', 1000) FROM generate_series(1, 50000) n"));
+    const isOver = once(query, 'end');
+    let count = 0;
+    await new Promise(resolve => query.on('row', () => { if (++count === 100) resolve(stream.pause()); }));
+    const read = count;
+    await server.sql('SELECT 1');
+    assert.equal(count, read);
+    stream.resume();
+    await isOver;
+    assert.equal(count, 50000);
+  });
+
   it('emits the rows that come before an error, and keeps rows for a callback', async () => {
     const failing = client.query(new pg.Query('SELECT 1 / (3 - n) AS n FROM generate_series(1, 3) n'));
     const rows = [];
