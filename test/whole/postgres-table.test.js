@@ -26,6 +26,7 @@ function lines() {
 /** What a line gives, where that shows more than that it runs. */
 const GIVES = {
   query: [{ n: 1 }],
+  'one row': ({ n }) => assert.equal(n, 1),
   'text and values': ({ rows }) => assert.deepEqual(rows, [{ n: 1 }]),
   'a file': ({ rows }) => assert.deepEqual(rows, [{ n: 1 }]),
   'several statements': ({ length }) => assert.equal(length, 2),
@@ -40,7 +41,7 @@ const GIVES = {
   'insert an object': ['("name", "age") VALUES ($1, $2)', ['Ann', 36]],
   'insert several': ['("name", "age") VALUES ($1, $2), ($3, $4)', ['Ann', 36, 'Bob', 37]],
   update: ['UPDATE users SET "name" = $1', ['Ann']],
-  'one of a list': ['age = ANY($1)', ['{36,37}']],
+  'one of a list': ([text, [list]]) => assert.deepEqual([text, list.replaceAll('"', '')], ['age = ANY($1)', '{36,37}']),
   'a fragment, or nothing': ['AND name = $1', ['Ann']],
   'text as it is': ['now()', []],
   'a value of a type': ({ rows }) => assert.deepEqual(rows, [{ n: 1 }]),
