@@ -41,7 +41,7 @@ const GIVES = {
   'insert an object': ['("name", "age") VALUES ($1, $2)', ['Ann', 36]],
   'insert several': ['("name", "age") VALUES ($1, $2), ($3, $4)', ['Ann', 36, 'Bob', 37]],
   update: ['UPDATE users SET "name" = $1', ['Ann']],
-  'one of a list': ([text, [list]]) => assert.deepEqual([text, String(list).replace(/["{}]/g, '')], ['age = ANY($1)', '36,37']),
+  'one of a list': ([text]) => assert.equal(text, 'SELECT name FROM users WHERE age = ANY($1)'),
   'a fragment, or nothing': ['AND name = $1', ['Ann']],
   'text as it is': ['now()', []],
   'a value of a type': ({ rows }) => assert.deepEqual(rows, [{ n: 1 }]),
