@@ -175,11 +175,9 @@ function snapshot(values, limit = Infinity) {
 function element(value, what, depth) {
   if (Array.isArray(value)) return literal(value, what, depth);
   if (value instanceof Uint8Array) return `"\\\\x${Buffer.from(value.buffer, value.byteOffset, value.length).toString('hex')}"`;
-  return typeof value === 'object' ? quotedElement(textOf(value, what), what) : textOf(value, what);
-}
-
-function quotedElement(text, what) {
-  if (text.includes('\0')) checkText(text, what);
+  const text = typeof value === 'string' ? value : textOf(value, what);
+  if (typeof value !== 'string' && typeof value !== 'object') return text;
+  checkText(text, what);
   return `"${text.replace(/["\\]/g, '\\$&')}"`;
 }
 
@@ -188,22 +186,16 @@ function literal(values, what, depth) {
   if (isPiece(values)) refuse(what, values, 'put it into sql`…`, and that into query(sql`…`)');
   if (depth > 6) throw new TypeError(`${what} is nested deeper than the 6 dimensions of a PostgreSQL array`);
   let elements = '';
-  let isEmpty = true;
   for (let i = 0; i < values.length; i++) {
     const value = values[i];
     let text;
     if (typeof value === 'string' && !/["\\\0]/.test(value)) text = `"${value}"`;
     else if (typeof value === 'number') text = numberText(value);
-    else if (value === null || value === undefined) text = 'NULL';
-    else {
-      const name = `${what}[${i}]`;
-      text = typeof value === 'string' ? quotedElement(value, name) : element(value, name, depth + 1);
-    }
-    isEmpty &&= text === '{}';
-    elements += i > 0 ? `,${text}` : text;
+    else text = value === null || value === undefined ? 'NULL' : element(value, `${what}[${i}]`, depth + 1);
+    elements += `,${text}`;
   }
   // PostgreSQL has one empty array for all dimensions.
-  return isEmpty ? '{}' : `{${elements}}`;
+  return /^(,\{\})*$/.test(elements) ? '{}' : `{${elements.slice(1)}}`;
 }
 
 /**
