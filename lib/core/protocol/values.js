@@ -174,7 +174,7 @@ function snapshot(values, limit = Infinity) {
 
 function element(value, what, depth) {
   if (Array.isArray(value)) return literal(value, what, depth);
-  if (value instanceof Uint8Array) return `"\\\\x${Buffer.from(value.buffer, value.byteOffset, value.length).toString('hex')}"`;
+  if (value instanceof Uint8Array) return `"\\\\x${Buffer.from(value).toString('hex')}"`;
   const text = typeof value === 'string' ? value : textOf(value, what);
   if (typeof value !== 'string' && typeof value !== 'object') return text;
   checkText(text, what);
