@@ -548,6 +548,7 @@ export abstract class Session<D extends boolean = true> extends EventEmitter {
    * @param values of the parameters, `[]` by default
    * @param format of the columns, `Client.STRING` by default; or `options`: all options by name
    * @param cache false for a text that is used once, which is then not prepared
+   * @param more values and options of a text that `npx quickgres types` knows
    * @param stream takes the result
    * @returns resolves to the result, or to `stream` when it has taken the result. Promises settle in the order of the calls.
    *   Rejects with a PostgresError, ConnectionError, AbortError or TimeoutError; for bad input, before anything is sent, with a
