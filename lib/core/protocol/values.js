@@ -195,7 +195,7 @@ function literal(values, what, depth) {
     elements += `,${text}`;
   }
   // PostgreSQL has one empty array for all dimensions.
-  return /^(,\{\})*$/.test(elements) ? '{}' : `{${elements.slice(1)}}`;
+  return /^(?:,\{\})*$/.test(elements) ? '{}' : `{${elements.slice(1)}}`;
 }
 
 /**

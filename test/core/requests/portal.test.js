@@ -3,7 +3,7 @@
 const assert = require('node:assert/strict');
 const { Readable } = require('node:stream');
 const { Client } = require('../../..');
-const { connected, proxied, faked, hex, message, dataRow, commandComplete, ANSWER } = require('../../support');
+const { connected, proxied, hex } = require('../../support');
 
 /** What getResults gives until the query is over: `[rows, cmd]` of each part. */
 async function parts(session, max) {
