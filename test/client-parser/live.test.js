@@ -286,4 +286,23 @@ describe('live', () => {
       assert.deepEqual(await page.next(), { value: undefined, done: true });
     }
   });
+
+  it('waits at most for a bounded time between two attempts', async () => {
+    const pauses = [];
+    const { fetch, setTimeout: wait } = globalThis;
+    let attempts = 0;
+    globalThis.fetch = async () => { throw new TypeError(`attempt ${++attempts}`); };
+    globalThis.setTimeout = (callback, time, ...args) => {
+      pauses.push(time);
+      return wait(callback, 0, ...args);
+    };
+    const page = live('http://localhost/');
+    const ended = page.next().catch(() => {});
+    while (attempts < 40) await new Promise(resolve => { setImmediate(resolve); });
+    Object.assign(globalThis, { fetch, setTimeout: wait });
+    await page.return();
+    await ended;
+    const longest = Math.max(...pauses.filter(time => time < 40000));
+    assert.ok(longest > 5000 && longest <= 30000, `${longest}`);
+  });
 });

@@ -13,6 +13,7 @@ const { Live } = require('../../lib/live');
 const { Pool } = require('../../lib/pool');
 const { sql } = require('../../lib/sql');
 const { connected, sharedServer } = require('../support');
+const { gc } = require('../support/gc');
 const { afterTest } = require('../support/hooks');
 const { ALL, TYPE, messagesIn, reading, serving, until } = require('./serving');
 
@@ -446,6 +447,26 @@ describe('Live', () => {
     }
     await live.end();
     assert.equal(ended.length, 2);
+  });
+
+  it('forgets the tags of results that have left', async () => {
+    const { live } = await serving();
+    const come = async tag => {
+      const controller = new AbortController();
+      const request = new Request('http://localhost/', { headers: { accept: TYPE }, signal: controller.signal });
+      const { body } = await live.respond(request, 'SELECT 1 AS a', [], { tags: [tag] });
+      await body.getReader().read();
+      controller.abort();
+      await until(() => live.size === 0);
+    };
+    await come('first');
+    gc();
+    const before = process.memoryUsage().heapUsed;
+    for (let i = 0; i < 10; i++) await come(`${i} ${'x'.repeat(4e6)}`);
+    await until(() => {
+      gc();
+      return process.memoryUsage().heapUsed < before + 15e6;
+    });
   });
 
   it('leaves nothing behind when readers come and go', async () => {

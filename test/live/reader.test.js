@@ -76,6 +76,20 @@ describe('A reader', () => {
     assert.equal(target.written.length, 2);
   });
 
+  it('ends its timers when it leaves', async () => {
+    const timers = [];
+    const { setInterval: repeat, setTimeout: wait } = global;
+    global.setInterval = (...args) => (timers.push(repeat(...args)), timers.at(-1));
+    global.setTimeout = (...args) => (timers.push(wait(...args)), timers.at(-1));
+    const target = targetOf();
+    const made = new Reader(target, { keepalive: 1000, max_lifetime: 1000 });
+    Object.assign(global, { setInterval: repeat, setTimeout: wait });
+    await undefined;
+    target.close();
+    await made.left;
+    assert.deepEqual(timers.map(each => each._destroyed), [true, true]);
+  });
+
   it('is sent away at the end of its lifetime', async () => {
     const target = targetOf();
     const reader = await readerOf(target, { keepalive: 1000, max_lifetime: 20 });

@@ -61,6 +61,10 @@ describe('The memory of a connection', () => {
     const large = memory.keep(chunk(10000, 1), 0, 10000, null, 1e6);
     assert.equal(large.bytes.length, 65536);
     assert.equal(memory.keep(chunk(10, 1), 0, 10, null, 0).bytes.length, 4096);
+    const received = chunk(60000, 2);
+    Object.assign(memory, { read: received, length: received.length, to: 0 });
+    assert.equal(memory.keep(received, 0, 10000, null, 1e6).bytes.length, 65536);
+    assert.equal(memory.keep(received, 10000, 10010, null, 0).bytes.length, 4096, 'behind the large one in what was read');
   });
 
   it('is another one for each connection', () => {

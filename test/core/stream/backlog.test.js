@@ -34,6 +34,19 @@ async function untilQuiet(wire) {
 }
 
 describe('The backlog of a connection', () => {
+  it('forgets a target that has taken everything', async () => {
+    const looked = [];
+    const targetOf = name => ({ get untaken() { looked.push(name); return 0; } });
+    const [taken, waiting] = [targetOf('taken'), targetOf('waiting')];
+    const root = { first: {} };
+    const backlog = new Backlog({ maxBuffered: 10, waited: true, head: null, scopes: { root }, socket: { pause() {}, resume() {} } });
+    backlog.add(taken, 5);
+    backlog.remove(taken, 5, true);
+    backlog.add(waiting, 20);
+    backlog.remove(waiting, 20, true);
+    assert.deepEqual(looked, ['waiting']);
+  });
+
   it('is at most max_buffer_bytes, however many slow readers there are, and all get their results', async () => {
     const { client, wire } = await proxied({ max_buffer_bytes: 10_000_000 });
     const targets = Array.from({ length: 3000 }, () => new Slow());

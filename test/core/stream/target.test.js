@@ -164,6 +164,19 @@ describe('A target', () => {
     }
   });
 
+  it('does not give up a stream that has taken everything and gets nothing more for the stall_timeout', async () => {
+    const stream = new Slow({ highWaterMark: 1 });
+    const target = new Target(stream, 20);
+    target.watch(assert.fail);
+    assert.equal(target.write(Buffer.from('a')), false);
+    const ready = new Promise(resolve => { target.wait(resolve); });
+    stream.go();
+    await ready;
+    await sleep(100);
+    target.release();
+    assert.equal(stream.destroyed, false);
+  });
+
   it('waits for a stream that takes little at a time, and for any where the stall_timeout is 0', async () => {
     for (const [timeout, pause] of [[40, 15], [0, 60]]) {
       const stream = new Slow();
