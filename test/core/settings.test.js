@@ -399,6 +399,16 @@ describe('A session with settings', () => {
     assert.deepEqual(row.toArray(), ["it's", '1.5', 'true', null]);
   });
 
+  it('does not wait for a batch with BEGIN that could not be encoded, and texts keep their statements', async () => {
+    const { client, wire } = await proxied();
+    await client.query('SELECT 1 AS n');
+    for (const text of ['BEGIN', 'CREATE TEMP TABLE never ()']) await assert.rejects(client.batch([text, ['SELECT $1', [Symbol('x')]]]), TypeError);
+    await client.with({ 'a.b': 1 }).query('SELECT 2 AS n');
+    const from = wire.recorded.toServer.length;
+    await client.query('SELECT 1 AS n');
+    assert.ok(!wire.recorded.toServer.subarray(from).includes('SELECT 1 AS n'));
+  });
+
   it('costs no more in another one than it has settings', async () => {
     const client = await connected();
     const cpu = count => {

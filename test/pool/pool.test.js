@@ -280,6 +280,15 @@ describe('A Pool', () => {
     assert.equal(new Pool().stats.size, 10);
   });
 
+  it('lets no connection expire under its owner', async () => {
+    const pool = await opened({ size: 1, max_lifetime: 20 });
+    await pool.connection(async client => {
+      await client.query('SELECT 1');
+      await new Promise(resolve => { setTimeout(resolve, 80); });
+      await client.query('SELECT 1');
+    });
+  });
+
   it('rejects bad input with a TypeError, before anything is sent', async () => {
     const pool = await opened();
     await assert.rejects(pool.query(5), { name: 'TypeError', message: /text must be a string/ });
