@@ -193,6 +193,7 @@ function openPortal(given, text, values, options, name) {
   ended.catch(() => {}); // the transaction may not begin
   const own = new Transaction(given, 0, scope => {
     portal = new Portal(scope, text, values, options, name, end);
+    scope.loop = text;
     return { giveUpStreams() {} };
   }, NO_OPTIONS, 'the transaction of a cursor');
   portal.over = own.run(() => ended, NO_OPTIONS);

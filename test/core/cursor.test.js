@@ -1,10 +1,13 @@
 'use strict';
 
 const assert = require('node:assert/strict');
+const { once } = require('node:events');
 const { pipeline: through } = require('node:stream/promises');
 const { setImmediate: turn } = require('node:timers/promises');
 const { Readable, Writable } = require('node:stream');
 const { Client, AbortError } = require('../..');
+const { Pipeline } = require('../../lib/core/pipeline');
+const { shorten } = require('../support/hooks');
 const { sharedServer, connected, proxied, answering, rowDescription, dataRow, commandComplete, ANSWER, message } = require('../support');
 
 const SERIES = 'SELECT i FROM generate_series(1, $1::int) i';
@@ -330,5 +333,21 @@ describe('A cursor in a transaction', () => {
       for await (const row of tx.cursor('SELECT i FROM generate_series(1, 100000) i')) sum += Number(row.i);
     });
     assert.equal(sum, 100000 * 100001 / 2);
+  });
+});
+
+describe('A loop over a cursor that waits for a query behind it', () => {
+  it('is named by a warning, once, with the query', async () => {
+    shorten(Pipeline, 'patience', 20);
+    const client = await connected();
+    const warned = once(process, 'warning');
+    const cursor = client.cursor('SELECT generate_series(1, 10) AS n', [], { batchSize: 2 });
+    await cursor.next();
+    const behind = [client.query('SELECT 7 AS seven'), client.query('SELECT 8 AS eight')];
+    const [{ name, message }] = await warned;
+    assert.equal(name, 'QuickgresWarning');
+    assert.match(message, /^"SELECT 7 AS seven" has waited for a second for the end of the cursor "SELECT generate_series\(1, 10\) AS n"/);
+    await cursor.return();
+    await Promise.all(behind);
   });
 });

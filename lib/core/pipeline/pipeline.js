@@ -23,6 +23,9 @@ const STATUS = Object.fromEntries(['I', 'T', 'E'].map(status => [status.charCode
 
 /** The requests of one connection: which were sent, which is answered next, which may be sent. */
 class Pipeline {
+  /** Milliseconds for which a request waits behind a cursor without a warning. */
+  static patience = 1000;
+
   #held = 0; // barriers: nothing is sent while there is one
   #results; // see `results`
   #tail = null;
@@ -151,6 +154,20 @@ class Pipeline {
     scope.push(entry);
     this.events.queued();
     this.pump();
+    const { active } = this.scopes;
+    if (active.loop !== undefined && active !== scope) this.#expectLoop(active, entry);
+  }
+
+  /** Names a cursor and what has waited behind it for a second: the loop over the cursor may wait for that. */
+  #expectLoop(owner, { name, text = name }) {
+    const { loop } = owner;
+    owner.loop = undefined; // it is named once
+    const timer = setTimeout(() => {
+      if (this.scopes.active !== owner || owner.ended) return;
+      globalThis.process?.emitWarning?.(`"${text}" has waited for a second for the end of the cursor "${loop}", which has the connection: ` +
+        'if the loop waits for it, iterate tx.cursor in a transaction and use tx.query, or use a pool', 'QuickgresWarning');
+    }, Pipeline.patience);
+    timer.unref?.();
   }
 
   get #maySend() { return this.#held === 0 && this.#unanswered < this.maxPipeline; }

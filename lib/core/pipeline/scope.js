@@ -45,6 +45,8 @@ class Scope {
     /** @type {(function(): Error)|null} makes the errors of new requests; waiting ones continue unless the scope was left */
     this.refused = null;
     this.ended = false;
+    /** @type {string|undefined} the query of a cursor, whose loop may wait for what waits behind it */
+    this.loop = undefined;
     /** Whether it is left as soon as everything in it was sent. */
     this.ending = false;
     /** @type {Error|undefined} why the block of the transaction has failed */
