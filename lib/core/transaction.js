@@ -61,12 +61,12 @@ class Transaction {
   #scope;
   #session;
 
-  constructor(parent, depth, make, options, name = depth === 0 ? 'the transaction' : 'the savepoint') {
+  constructor(parent, depth, make, options, name = depth === 0 ? 'the transaction' : 'the savepoint', loop = undefined) {
     this.#texts = textsOf(depth, options);
     this.#depth = depth;
     const begin = new BeginRequest(this.#texts.begin);
     this.#entered = new Promise(entered => {
-      this.#scope = begin.scope = new Scope(parent.pipeline, parent, name, { block: true, begin, entered, lost: next => this.#lose(next()) });
+      this.#scope = begin.scope = new Scope(parent.pipeline, parent, name, { block: true, begin, loop, entered, lost: next => this.#lose(next()) });
     });
     this.#interrupted = new Promise((resolve, reject) => { this.#reject = reject; });
     this.#interrupted.catch(() => {}); // nothing may be waiting
@@ -193,9 +193,8 @@ function openPortal(given, text, values, options, name) {
   ended.catch(() => {}); // the transaction may not begin
   const own = new Transaction(given, 0, scope => {
     portal = new Portal(scope, text, values, options, name, end);
-    scope.loop = text;
     return { giveUpStreams() {} };
-  }, NO_OPTIONS, 'the transaction of a cursor');
+  }, NO_OPTIONS, 'the transaction of a cursor', text);
   portal.over = own.run(() => ended, NO_OPTIONS);
   portal.over.catch(() => { portal.open = false; });
   return portal;

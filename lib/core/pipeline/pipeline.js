@@ -155,7 +155,7 @@ class Pipeline {
     this.events.queued();
     this.pump();
     const { active } = this.scopes;
-    if (active.loop !== undefined && active !== scope) this.#expectLoop(active, entry);
+    if (active.loop !== undefined && active !== scope && active !== entry) this.#expectLoop(active, entry);
   }
 
   /** Names a cursor and what has waited behind it for a second: the loop over the cursor may wait for that. */

@@ -24,10 +24,11 @@ class Scope {
    * @param {boolean} [options.block=false] it is a transaction block: it is entered when no block is open, and only requests
    *   with `controlsBlock` may end it
    * @param {Request} [options.begin] begins the block, together with the first request
+   * @param {string} [options.loop] the query of a cursor, whose loop may wait for what waits behind it
    * @param {function()} [options.entered] called when the scope owns the connection
    * @param {function(function(): Error)} [options.lost] called with a maker of errors if the scope ends without being left
    */
-  constructor(pipeline, parent, name, { whenIdle = false, block = false, begin, entered = nothing, lost = nothing } = {}) {
+  constructor(pipeline, parent, name, { whenIdle = false, block = false, begin, loop, entered = nothing, lost = nothing } = {}) {
     /** @type {Scope|null} of a lease: where a session may send at once; null if a connection has to be found first */
     this.scope = this;
     this.pipeline = pipeline;
@@ -45,8 +46,7 @@ class Scope {
     /** @type {(function(): Error)|null} makes the errors of new requests; waiting ones continue unless the scope was left */
     this.refused = null;
     this.ended = false;
-    /** @type {string|undefined} the query of a cursor, whose loop may wait for what waits behind it */
-    this.loop = undefined;
+    this.loop = loop;
     /** Whether it is left as soon as everything in it was sent. */
     this.ending = false;
     /** @type {Error|undefined} why the block of the transaction has failed */
