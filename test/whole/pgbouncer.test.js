@@ -313,6 +313,21 @@ describe('What a mode of PgBouncer cannot carry', () => {
     await assert.rejects(open(), { code: '08P01', hint: /ALTER ROLE … SET/ });
   });
 
+  it('in transaction mode is not a cursor, with settings or without, though it is the first request of a pool and of its connections', async () => {
+    await through('transaction');
+    for (const size of [1, 4]) {
+      const pool = new Pool(bouncers[0].config, { size });
+      const counts = await Promise.all(Array.from({ length: 4 }, async (_, i) => {
+        const session = i % 2 ? pool : pool.with({ 'app.tenant': i });
+        let count = 0;
+        for await (const row of session.cursor('SELECT i FROM generate_series(1, 100) i', [], { batchSize: 7 })) count += Object.keys(row).length;
+        return count;
+      }));
+      assert.deepEqual(counts, [100, 100, 100, 100]);
+      await pool.end();
+    }
+  });
+
   it('in transaction mode are prepared statements: a pool that has lost one uses no names, and says so once', async () => {
     await through('transaction');
     const pools = [1, 2].map(() => new Pool({ ...bouncers[0].config, application_name: 'lost' }, { size: 6 }));
