@@ -4,7 +4,6 @@ const assert = require('node:assert/strict');
 const { execFile } = require('node:child_process');
 const { once } = require('node:events');
 const net = require('node:net');
-const { Duplex } = require('node:stream');
 const { inspect, promisify } = require('node:util');
 const quickgres = require('quickgres');
 const { Client, RowReader, RowParser, PostgresError, ConnectionError, AbortError, UsageError } = quickgres;
@@ -474,20 +473,6 @@ describe('Client', () => {
     const timer = setInterval(() => client.cancel().catch(() => {}), 20);
     await sleeping;
     clearInterval(timer);
-  });
-
-  it('has cancelled before the query rejects: one may await the one, then the other', async () => {
-    const server = await sharedServer();
-    const deaf = () => new Duplex({ // it passes a CancelRequest on, and never hears of its end
-      read() {},
-      write(chunk, encoding, callback) { net.connect(server.port, server.host).end(chunk, callback); }
-    });
-    const sockets = [() => net.connect(server.port, server.host), deaf];
-    const client = await connected({ socket: () => sockets.shift()() });
-    const query = client.query("DO $$ BEGIN RAISE NOTICE 'begun'; PERFORM pg_sleep(60); END $$");
-    await once(client, 'notice');
-    await client.cancel();
-    await assert.rejects(query, { code: '57014' });
   });
 
   it('takes a socket of the caller\'s', async () => {
