@@ -29,7 +29,7 @@ describe('The ecosystem, rows', () => {
     await client.end();
   });
   beforeEach(async () => {
-    ({ rows } = await (await connected({ decode: true })).query(TEXT));
+    ({ objects: rows } = await (await connected()).query(TEXT));
   });
 
   /** Asserts that a function does the same with both, and gives that. */

@@ -29,7 +29,7 @@ describe('Pipelined queries', () => {
     await new Promise((resolve, reject) => {
       for (let i = 0; i < count; i++) {
         client.query('SELECT $1::int4', [i]).then(({ rows }) => {
-          if (rows.length !== 1 || rows[0][0] !== `${i}` || i !== next) wrong++;
+          if (rows.length !== 1 || rows[0][0] !== i || i !== next) wrong++;
           if (++next === count) resolve();
         }, reject);
       }

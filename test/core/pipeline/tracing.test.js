@@ -7,6 +7,7 @@ const { PassThrough } = require('node:stream');
 const { inspect } = require('node:util');
 const { Client } = require('../../..');
 const { connected } = require('../../support');
+const { afterTest } = require('../../support/hooks');
 
 const channel = tracingChannel('quickgres:query');
 const MESSAGES = ['start', 'end', 'asyncStart', 'asyncEnd', 'error'];
@@ -134,6 +135,7 @@ describe('diagnostics', () => {
 
   it('runs the stores that are bound to its start', async () => {
     const storage = new AsyncLocalStorage();
+    afterTest(() => storage.disable()); // on Node.js 20 it makes every promise dearer
     const client = await connected();
     let seen;
     channel.start.bindStore(storage, ({ text }) => text);
