@@ -13,9 +13,9 @@ interface User { id: string; name: string; created: Date | number }
 export async function load(list: HTMLElement, signal: AbortSignal): Promise<number> {
   const numeric: DecoderPair<number> = [(...at) => Number(text(...at)), (bytes, start) => bytes[start]!];
   const decode: DecoderMap = { ...decoders, ...exact, 1700: numeric, 1231: arrayOf(numeric), 25: (value: string) => value };
-  const options: RowsOptions = { signal };
-  const all: Rows<Row<User>> = rows<User>(fetch('/users', { signal }), options);
-  const plain: Rows<User> = rows<User>(fetch('/users', { signal }), { decode, signal });
+  const options: RowsOptions = { decode, signal };
+  const all: Rows<Row<User>> = rows<User>(fetch('/users', { signal }), { structs: true, signal });
+  const plain: Rows<User> = rows<User>(fetch('/users', { signal }), options);
   for await (const { id, name } of plain) list.append(id, name);
   try {
     for await (const row of all) {

@@ -25,7 +25,7 @@ async function cached(config: Config): Promise<void> {
   const cache = new ResponseCache(client, { max_bytes: 1e6, max_age: 10, stale_while_revalidate: 1 });
   cache.on('error', (error: Error) => assert.fail(error));
   const options = { tags: ['one'], max_age: 5 };
-  assert.equal((await cache.query<{ n: string }>('SELECT 1 AS n', [], options)).rows[0]?.n, '1');
+  assert.equal((await cache.query<{ n: number }>('SELECT 1 AS n', [], options)).rows[0]?.n, 1);
   const target = new PassThrough();
   const result: Promise<StreamResult> = cache.queryTo(target, 'SELECT 1 AS n', [], { ...options, as: 'values' });
   assert.equal(await textOf(target), '1');
@@ -103,7 +103,7 @@ async function asPg({ host, port, user, database }: Config): Promise<void> {
 }
 
 async function pooled(config: Config): Promise<void> {
-  const options: PoolOptions = { size: 2, acquire_timeout: 5000, idle_timeout: 0, max_lifetime: 60000, silence_timeout: 1000 };
+  const options: PoolOptions = { size: 2, acquire_timeout: 5000, idle_timeout: 0, max_lifetime: 60000 };
   const pool = new Pool(config, options);
   pool.on('error', (error: Error) => assert.fail(error));
   pool.once('connect', (client: Client) => assert.equal(client.state, 'connecting'));
@@ -257,6 +257,7 @@ export async function compiled(pool: Pool, tx: Transaction, user: Shopper, some:
   const name: string | null | undefined = (await raw.query<{ name: string | null }>(piece)).rows[0]?.name;
   sql.set(some, ['name']);
   sql.values([user, { ...user, name: null }]);
+  await tx.with({ 'app.tenant': 1 }).query(piece);
   await pool.transaction(async inner => compiled(pool, inner, user, some));
   await pipeline([user], pool.copyFrom(`COPY a FROM STDIN ${name}`, { columns: ['admin', 'name'] }));
 }

@@ -18,8 +18,6 @@ interface User { id: number; is_admin: boolean }
 client.with({ 'app.tenant': undefined });
 // @ts-expect-error of values
 client.with({ 'app.tenant': [1] });
-// @ts-expect-error settings would last to the end of the transaction
-client.transaction(tx => tx.with({ 'app.tenant': 1 }));
 // @ts-expect-error a text is a string
 client.query(Buffer.from('SELECT 1'));
 // @ts-expect-error values are a list

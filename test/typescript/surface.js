@@ -12,6 +12,9 @@ const root = path.join(__dirname, '..', '..');
 const arity = parameters => ({
   required: parameters.includes(undefined) ? undefined : parameters.filter(optional => !optional).length, most: parameters.length
 });
+/** Whether a declared parameter may be left out; `...more: Arguments<…>` are two: values and options. */
+const given = ({ questionToken, dotDotDotToken, type }) =>
+  dotDotDotToken !== undefined && /^(?:Text)?Arguments</.test(type?.getText() ?? '') ? [true, true] : [questionToken !== undefined];
 const merge = (a, b) => ({ required: Math.min(a.required, b.required), most: Math.max(a.most, b.most) });
 
 /**
@@ -29,7 +32,7 @@ function declared(file) {
   const isOurs = symbol => symbol.declarations?.some(({ parent }) => parent.getSourceFile().fileName.startsWith(root) &&
     !parent.getSourceFile().fileName.includes('node_modules'));
   const arityOf = type => type.getCallSignatures().map(({ declaration }) =>
-    arity(declaration.parameters.filter(each => each.name.getText() !== 'this').map(each => each.questionToken !== undefined))).reduce((a, b) => a ? merge(a, b) : b, null);
+    arity(declaration.parameters.filter(each => each.name.getText() !== 'this').flatMap(given))).reduce((a, b) => a ? merge(a, b) : b, null);
   const membersOf = type => {
     const members = new Map();
     for (const symbol of checker.getPropertiesOfType(type)) {
