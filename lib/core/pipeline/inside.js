@@ -6,25 +6,9 @@
  */
 
 let storage; // made by the first transaction
-const running = new Set(); // scopes of functions
-let timer;
 
-/** Milliseconds for which the storage stays on behind the last transaction, since turning it on and off costs as much as a query. */
-const LINGER = 100;
-
-/** To be called when the function is over: on Node.js 20, a storage that is on makes every promise of the program dearer. */
-function leftInside(scope) {
-  if (!running.delete(scope) || running.size > 0 || timer !== undefined) return;
-  timer = setTimeout(() => {
-    timer = undefined;
-    if (running.size === 0) storage.disable();
-  }, LINGER);
-  timer.unref?.();
-}
-
-/** Runs the function of a transaction, see `leftInside`. */
+/** Runs the function of a transaction. */
 function runInside(scope, work) {
-  running.add(scope);
   storage ??= new (require('node:async_hooks').AsyncLocalStorage)();
   const context = { scope, outer: storage.getStore() };
   // A job may begin its next run inside for ever.
@@ -40,4 +24,4 @@ function waitsForItself(scope) {
   return false;
 }
 
-module.exports = { leftInside, runInside, waitsForItself };
+module.exports = { runInside, waitsForItself };
