@@ -79,7 +79,10 @@ describe('The table for programs that move from postgres', () => {
   });
   beforeEach(() => { pool = new Pool(server.config, { size: 2 }); });
   afterEach(() => pool.end());
-  after(() => server.stop());
+  after(() => {
+    tracingChannel('quickgres:query').unsubscribe({ start: given.fn }); // of a line of the table
+    return server.stop();
+  });
 
   for (const [what, codes] of lines()) {
     it(`is right about: ${what}`, async () => {
