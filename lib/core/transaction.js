@@ -1,7 +1,7 @@
 'use strict';
 
 const { ConnectionError, UsageError } = require('./protocol');
-const { Scope, giveUpAll, again, expectAnswer, outcome, promised, runInside, throwIfAborted, tooLong, watchLimits } = require('./pipeline');
+const { Scope, giveUpAll, again, expectAnswer, leftInside, outcome, promised, runInside, throwIfAborted, tooLong, watchLimits } = require('./pipeline');
 const { NO_OPTIONS } = require('./options');
 const { BeginRequest, EndRequest, Portal } = require('./requests');
 
@@ -89,8 +89,11 @@ class Transaction {
     else this.#interrupt(error);
   }
 
-  /** @param {function(Session, Scope): *} work */
-  async run(work, options) {
+  /**
+   * @param {function(Session, Scope): *} work
+   * @param {function(Scope)} [left] called when it is over, or no longer waited for
+   */
+  async run(work, options, left) {
     const scope = this.#scope;
     const { pipeline } = scope;
     const unwatch = watchLimits(options, error => this.#giveUp(error), tooLong('transaction'), () => this.#phase === Phase.COMMITTING);
@@ -98,7 +101,10 @@ class Transaction {
       await this.#until(this.#entered);
       if (scope.ended) throw scope.refused();
       this.#phase = Phase.WORKING;
-      const result = await this.#until(promised(() => work(this.#session, scope))).finally(() => this.#refuse(OVER));
+      const result = await this.#until(promised(() => work(this.#session, scope))).finally(() => {
+        left?.(scope);
+        this.#refuse(OVER);
+      });
       await this.#commit();
       return result;
     } catch (error) {
@@ -175,7 +181,7 @@ class Transaction {
 function transaction(parent, depth, make, work, options = NO_OPTIONS) {
   throwIfAborted(options);
   const inside = (session, scope) => runInside(scope, () => work(session));
-  return new Transaction(parent, depth, make, options).run(inside, options);
+  return new Transaction(parent, depth, make, options).run(inside, options, leftInside);
 }
 
 /** Opens a portal in the block of its scope, or else in a transaction of its own, which ends with it. */

@@ -5,7 +5,7 @@
 const { Pipeline } = require('./pipeline');
 const { again, callerOf, isFollowed, isStale, miscounted, promised, reasonOf, rejectAgain, showCaller, unhindered } = require('./errors');
 const { Request, outcome } = require('./request');
-const { runInside, waitsForItself } = require('./inside');
+const { leftInside, runInside, waitsForItself } = require('./inside');
 const { CloseRequest, ping } = require('./close');
 const { Scope } = require('./scope');
 const { channel, trace } = require('./tracing');
@@ -16,5 +16,5 @@ const sql = require('./sql');
 
 module.exports = {
   Pipeline, Request, CloseRequest, Scope, again, callerOf, isFollowed, isStale, miscounted, outcome, ping, promised, reasonOf,
-  rejectAgain, runInside, send, showCaller, unhindered, waitsForItself, channel, trace, ...sql, ...cancel, ...limits
+  leftInside, rejectAgain, runInside, send, showCaller, unhindered, waitsForItself, channel, trace, ...sql, ...cancel, ...limits
 };

@@ -6,9 +6,25 @@
  */
 
 let storage; // made by the first transaction
+const running = new Set(); // scopes of functions
+let timer;
 
-/** Runs the function of a transaction. */
+/** Milliseconds for which the storage stays on behind the last transaction, since turning it on and off costs as much as a query. */
+const LINGER = 100;
+
+/** To be called when the function is over: on Node.js 20, a storage that is on makes every promise of the program dearer. */
+function leftInside(scope) {
+  if (!running.delete(scope) || running.size > 0 || timer !== undefined) return;
+  timer = setTimeout(() => {
+    timer = undefined;
+    if (running.size === 0) storage.disable();
+  }, LINGER);
+  timer.unref?.();
+}
+
+/** Runs the function of a transaction, see `leftInside`. */
 function runInside(scope, work) {
+  running.add(scope);
   storage ??= new (require('node:async_hooks').AsyncLocalStorage)();
   const context = { scope, outer: storage.getStore() };
   // A job may begin its next run inside for ever.
@@ -24,4 +40,4 @@ function waitsForItself(scope) {
   return false;
 }
 
-module.exports = { runInside, waitsForItself };
+module.exports = { leftInside, runInside, waitsForItself };

@@ -1,6 +1,7 @@
 'use strict';
 
 const assert = require('node:assert/strict');
+const { executionAsyncId } = require('node:async_hooks');
 const { once } = require('node:events');
 const { PassThrough } = require('node:stream');
 const { setImmediate: turn, setTimeout: sleep } = require('node:timers/promises');
@@ -53,6 +54,32 @@ describe('Inside the function of a transaction', () => {
       assert.equal(client.pending, 0);
     });
   }
+
+  it('promises have ids in Node.js 20, which cost time; behind the last one they soon have none', async () => {
+    const [client, other] = [await connected(), await connected()];
+    const isOn = async () => {
+      const ids = new Set();
+      for (let i = 0; i < 3; i++) {
+        await Promise.resolve().then(() => {});
+        ids.add(executionAsyncId());
+      }
+      return ids.size > 1;
+    };
+    let isOnInside;
+    const mine = new Error('mine');
+    for (const [work, options] of [
+      [() => {}], [() => { throw mine; }], [() => Promise.reject(mine)], [tx => tx.transaction(() => {})],
+      [() => new Promise(() => {}), { statement_timeout: 10 }], [() => client.destroy()]
+    ]) {
+      await other.transaction(async () => {
+        await client.transaction(work, options).catch(() => {});
+        isOnInside = await isOn();
+        await assert.rejects(other.query('SELECT 1'), REFUSED);
+      });
+      while (await isOn()) await sleep(10);
+    }
+    assert.equal(isOnInside, parseInt(process.versions.node) < 24);
+  });
 
   it('a query of the outer client that nobody awaits is one unhandled rejection, also with .then(f.bind(null))', async () => {
     const client = await connected();
