@@ -19,8 +19,12 @@ type Json = string | number | boolean | null | readonly Json[] | { readonly [nam
 
 /** An object of an interface, which is JSON; without the members by which Map, Set, Promise, Error and functions are known. */
 type JsonObject = object & {
-  readonly [Symbol.iterator]?: never; readonly [Symbol.toStringTag]?: never; readonly [Symbol.match]?: never;
-  readonly then?: never; readonly apply?: never; readonly stack?: never
+  readonly [Symbol.iterator]?: never;
+  readonly [Symbol.toStringTag]?: never;
+  readonly [Symbol.match]?: never;
+  readonly then?: never;
+  readonly apply?: never;
+  readonly stack?: never;
 };
 
 /** A list of values, or of such lists, which must all have one length: an array of at most six dimensions. */
@@ -31,7 +35,8 @@ export interface ArrayValue extends ReadonlyArray<Value> {}
  * any other with `toJSON` as JSON, a URL as its href. null and undefined are NULL. For json that is a list, write
  * `JSON.stringify(list)`.
  */
-export type Value = Plain | ArrayValue | { readonly [name: string]: Json | undefined } | { toJSON(): unknown } | JsonObject;
+export type Value =
+  Plain | ArrayValue | { readonly [name: string]: Json | undefined } | { toJSON(): unknown } | JsonObject;
 
 /**
  * The literal of a PostgreSQL array, as `query` makes it of a list.
@@ -94,7 +99,9 @@ export type DecoderPair = readonly [
  * types are strings, or Buffers in binary format. With arrays of text (`...decoders`), it has those of the database's own types as
  * well. false: all are strings or Buffers.
  */
-export type Decode = boolean | Readonly<Record<number | string, Decoder | DecoderPair>>
+export type Decode =
+  | boolean
+  | Readonly<Record<number | string, Decoder | DecoderPair>>
   | ReadonlyMap<number | string, Decoder | DecoderPair>;
 
 /**
@@ -110,17 +117,98 @@ export const exact: Readonly<Record<number, DecoderPair>>;
  * OIDs of PostgreSQL's types by name, for `paramTypes: [oid.int8]` and `decode: { [oid.date]: … }`. Arrays have an underscore:
  * `oid._text`.
  */
-export const oid: Readonly<Record<
-  | 'pg_node_tree' | 'unknown' | '_cstring' | 'void' | 'pg_ndistinct' | 'pg_dependencies' | 'pg_brin_bloom_summary'
-  | 'pg_brin_minmax_multi_summary' | 'pg_mcv_list' | `${'' | '_'}${'bool' | 'bytea' | 'char' | 'name' | 'int8' | 'int2'
-  | 'int2vector' | 'int4' | 'regproc' | 'text' | 'oid' | 'tid' | 'xid' | 'cid' | 'oidvector' | 'json' | 'xml' | 'point' | 'lseg'
-  | 'path' | 'box' | 'polygon' | 'line' | 'cidr' | 'float4' | 'float8' | 'circle' | 'macaddr8' | 'money' | 'macaddr' | 'inet'
-  | 'aclitem' | 'bpchar' | 'varchar' | 'date' | 'time' | 'timestamp' | 'timestamptz' | 'interval' | 'timetz' | 'bit' | 'varbit'
-  | 'numeric' | 'refcursor' | 'regprocedure' | 'regoper' | 'regoperator' | 'regclass' | 'regtype' | 'record' | 'uuid'
-  | 'txid_snapshot' | 'pg_lsn' | 'tsvector' | 'tsquery' | 'gtsvector' | 'regconfig' | 'regdictionary' | 'jsonb' | 'int4range'
-  | 'numrange' | 'tsrange' | 'tstzrange' | 'daterange' | 'int8range' | 'jsonpath' | 'regnamespace' | 'regrole' | 'regcollation'
-  | 'int4multirange' | 'nummultirange' | 'tsmultirange' | 'tstzmultirange' | 'datemultirange' | 'int8multirange' | 'pg_snapshot'
-  | 'xid8'}`, number>>;
+export const oid: Readonly<
+  Record<
+    | 'pg_node_tree'
+    | 'unknown'
+    | '_cstring'
+    | 'void'
+    | 'pg_ndistinct'
+    | 'pg_dependencies'
+    | 'pg_brin_bloom_summary'
+    | 'pg_brin_minmax_multi_summary'
+    | 'pg_mcv_list'
+    | `${'' | '_'}${
+        | 'bool'
+        | 'bytea'
+        | 'char'
+        | 'name'
+        | 'int8'
+        | 'int2'
+        | 'int2vector'
+        | 'int4'
+        | 'regproc'
+        | 'text'
+        | 'oid'
+        | 'tid'
+        | 'xid'
+        | 'cid'
+        | 'oidvector'
+        | 'json'
+        | 'xml'
+        | 'point'
+        | 'lseg'
+        | 'path'
+        | 'box'
+        | 'polygon'
+        | 'line'
+        | 'cidr'
+        | 'float4'
+        | 'float8'
+        | 'circle'
+        | 'macaddr8'
+        | 'money'
+        | 'macaddr'
+        | 'inet'
+        | 'aclitem'
+        | 'bpchar'
+        | 'varchar'
+        | 'date'
+        | 'time'
+        | 'timestamp'
+        | 'timestamptz'
+        | 'interval'
+        | 'timetz'
+        | 'bit'
+        | 'varbit'
+        | 'numeric'
+        | 'refcursor'
+        | 'regprocedure'
+        | 'regoper'
+        | 'regoperator'
+        | 'regclass'
+        | 'regtype'
+        | 'record'
+        | 'uuid'
+        | 'txid_snapshot'
+        | 'pg_lsn'
+        | 'tsvector'
+        | 'tsquery'
+        | 'gtsvector'
+        | 'regconfig'
+        | 'regdictionary'
+        | 'jsonb'
+        | 'int4range'
+        | 'numrange'
+        | 'tsrange'
+        | 'tstzrange'
+        | 'daterange'
+        | 'int8range'
+        | 'jsonpath'
+        | 'regnamespace'
+        | 'regrole'
+        | 'regcollation'
+        | 'int4multirange'
+        | 'nummultirange'
+        | 'tsmultirange'
+        | 'tstzmultirange'
+        | 'datemultirange'
+        | 'int8multirange'
+        | 'pg_snapshot'
+        | 'xid8'}`,
+    number
+  >
+>;
 
 /**
  * The members of every struct. Columns are not own properties, so `{ ...row }` and `Object.keys(row)` do not contain them: use
@@ -163,8 +251,7 @@ export type AnyRow = Row<AnyColumns>;
  * A struct over a row's bytes, which decodes a column when you read it. T has the columns by name: `string | null`, in binary
  * format `Buffer | null`, or what `decode` makes of them.
  */
-export type Row<T extends object = AnyColumns> =
-  RowMembers<T> & Readonly<Omit<T, keyof RowMembers<T>>>;
+export type Row<T extends object = AnyColumns> = RowMembers<T> & Readonly<Omit<T, keyof RowMembers<T>>>;
 
 /** A RowDescription and the classes of its rows: `new parser[Client.STRING](dataRow)`. */
 export class RowParser {
@@ -239,7 +326,10 @@ export class RowReader<T extends object = AnyColumns> {
 }
 
 /** The result of a COPY that was given to `query`. */
-export interface CopyReader extends Omit<RowReader, 'rows' | 'structs' | 'objects' | 'arrays' | typeof Symbol.iterator> {
+export interface CopyReader extends Omit<
+  RowReader,
+  'rows' | 'structs' | 'objects' | 'arrays' | typeof Symbol.iterator
+> {
   /** The data of COPY … TO STDOUT, a Buffer for each message. */
   rows: Buffer[];
   /** The data, one message at a time. */
@@ -274,30 +364,51 @@ export interface Queries {}
 export type Listed = keyof Queries;
 
 /** A text that is not in Queries. */
-export type OtherText<X extends string> = [Listed] extends [never] ? string : X & (X extends Listed ? NeedsItsValues : unknown);
+export type OtherText<X extends string> = [Listed] extends [never]
+  ? string
+  : X & (X extends Listed ? NeedsItsValues : unknown);
 declare const listed: unique symbol;
-interface NeedsItsValues { readonly [listed]: true }
+interface NeedsItsValues {
+  readonly [listed]: true;
+}
 
 /** More arguments than any call has: without Queries, the compiler passes over a signature with them. */
 type None = [never, never, never, never, never, never, never];
 
 /** The values of a text, which may be left out if it has none, and what follows them. */
-export type Arguments<X, More extends readonly unknown[]> = [Listed] extends [never] ? None : X extends Listed
-  ? Queries[X] extends { values: infer V extends readonly unknown[] }
-    ? V extends [] ? [values?: V, ...More] : [values: Readonly<V>, ...More]
-    : [values?: Values, ...More]
-  : [values?: Values, ...More];
+export type Arguments<X, More extends readonly unknown[]> = [Listed] extends [never]
+  ? None
+  : X extends Listed
+    ? Queries[X] extends { values: infer V extends readonly unknown[] }
+      ? V extends []
+        ? [values?: V, ...More]
+        : [values: Readonly<V>, ...More]
+      : [values?: Values, ...More]
+    : [values?: Values, ...More];
 /** The same where one signature is enough. */
-export type TextArguments<X, More extends readonly unknown[]> =
-  [Listed] extends [never] ? [values?: Values, ...More] : Arguments<X, More>;
+export type TextArguments<X, More extends readonly unknown[]> = [Listed] extends [never]
+  ? [values?: Values, ...More]
+  : Arguments<X, More>;
 
-type LastArguments<X> = [Listed] extends [never] ? [values: Values | undefined, options: QueryOptions]
+type LastArguments<X> = [Listed] extends [never]
+  ? [values: Values | undefined, options: QueryOptions]
   : Arguments<X, [options?: Format | QueryOptions, cache?: boolean]>;
-type LastResult<X> = [Listed] extends [never] ? Receiver : X extends Listed ? RowReader<ListedRow<X, boolean>> : Receiver;
+type LastResult<X> = [Listed] extends [never]
+  ? Receiver
+  : X extends Listed
+    ? RowReader<ListedRow<X, boolean>>
+    : Receiver;
 
 /** The row of a text in Queries, with or without `decode`; any where that is not known. */
-export type ListedRow<X, D> = X extends Listed ? Queries[X] extends { row: infer R extends object }
-  ? boolean extends D ? any : D extends true ? R : { [K in keyof R]: AsText<R[K]> } : any : any;
+export type ListedRow<X, D> = X extends Listed
+  ? Queries[X] extends { row: infer R extends object }
+    ? boolean extends D
+      ? any
+      : D extends true
+        ? R
+        : { [K in keyof R]: AsText<R[K]> }
+    : any
+  : any;
 /** A column as a string, which is one of its labels if it is an enum. */
 type AsText<V> = unknown extends V ? string | null : V extends null ? V : [V] extends [string] ? V : string;
 
@@ -307,13 +418,24 @@ type AsConfigured = { decode?: undefined; stream?: undefined; format?: TextForma
 type WithMode<B> = { decode: B; stream?: undefined; format?: TextFormat | undefined };
 
 /** A query of a batch, whose values fit if it is in Queries. */
-type BatchArguments<E> = E extends Listed ? Arguments<E, []> extends [values: any] ? readonly [E, ...Arguments<E, []>] : E
-  : E extends readonly [infer X extends Listed, ...any[]] ? readonly [X, ...Arguments<X, [options?: BatchOptions]>] : BatchQuery;
+type BatchArguments<E> = E extends Listed
+  ? Arguments<E, []> extends [values: any]
+    ? readonly [E, ...Arguments<E, []>]
+    : E
+  : E extends readonly [infer X extends Listed, ...any[]]
+    ? readonly [X, ...Arguments<X, [options?: BatchOptions]>]
+    : BatchQuery;
 /** Queries whose rows have the types R, which are not inferred if some texts have types. */
-type BatchOf<R> = [Listed] extends [never] ? { readonly [I in keyof R]: BatchQuery }
-  : [R] extends [infer Q] ? { readonly [I in keyof Q]: BatchQuery } : never;
-type BatchRow<E, D> = E extends Listed ? ListedRow<E, D>
-  : E extends readonly [infer X extends Listed, any?] ? ListedRow<X, D> : AnyColumns;
+type BatchOf<R> = [Listed] extends [never]
+  ? { readonly [I in keyof R]: BatchQuery }
+  : [R] extends [infer Q]
+    ? { readonly [I in keyof Q]: BatchQuery }
+    : never;
+type BatchRow<E, D> = E extends Listed
+  ? ListedRow<E, D>
+  : E extends readonly [infer X extends Listed, any?]
+    ? ListedRow<X, D>
+    : AnyColumns;
 
 /* Options */
 
@@ -377,7 +499,10 @@ export interface QueryOptions<S extends Receiver = Receiver> extends BatchOption
 }
 
 /** One query of a batch: its text, or text, values and options; or a piece of SQL, or that and options. */
-export type BatchQuery = string | Sql | readonly [text: string, values?: Values, options?: BatchOptions]
+export type BatchQuery =
+  | string
+  | Sql
+  | readonly [text: string, values?: Values, options?: BatchOptions]
   | readonly [piece: Sql, options?: BatchOptions];
 
 /** Options of `queryTo`. */
@@ -554,34 +679,69 @@ export abstract class Session<D extends boolean = true> extends EventEmitter {
    *   Rejects with a PostgresError, ConnectionError, AbortError or TimeoutError; for bad input, before anything is sent, with a
    *   TypeError or RangeError
    */
-  query<S extends Receiver>(piece: Sql, options: QueryOptions<S> & { stream: S, idempotent?: false | undefined }): Promise<S>;
+  query<S extends Receiver>(
+    piece: Sql,
+    options: QueryOptions<S> & { stream: S; idempotent?: false | undefined }
+  ): Promise<S>;
   query<T extends object = AnyColumns>(piece: UnnamedSql, options: QueryOptions & WithDecode): Promise<RowReader<T>>;
   query<T extends Columns<T, Decoded<D, ColumnValue>> = AnyColumns>(
-    piece: UnnamedSql, options?: QueryOptions & { stream?: undefined }): Promise<RowReader<T>>;
+    piece: UnnamedSql,
+    options?: QueryOptions & { stream?: undefined }
+  ): Promise<RowReader<T>>;
   query<X extends Listed, S>(
-    this: S, piece: NamedSql<X>, options?: QueryOptions & AsConfigured): Promise<RowReader<ListedRow<X, Decodes<S>>>>;
+    this: S,
+    piece: NamedSql<X>,
+    options?: QueryOptions & AsConfigured
+  ): Promise<RowReader<ListedRow<X, Decodes<S>>>>;
   query<X extends Listed, const B extends boolean>(
-    piece: NamedSql<X>, options: QueryOptions & WithMode<B>): Promise<RowReader<ListedRow<X, B>>>;
+    piece: NamedSql<X>,
+    options: QueryOptions & WithMode<B>
+  ): Promise<RowReader<ListedRow<X, B>>>;
   query(piece: Sql, options: QueryOptions): Promise<Receiver>;
   query(text: `${'COPY' | 'copy'} ${string}`, values?: Values, format?: Format, cache?: boolean): Promise<CopyReader>;
   query<X extends Listed, S>(
-    this: S, text: X, ...more: Arguments<X, [options?: TextFormat | (QueryOptions & AsConfigured), cache?: boolean]>):
-    Promise<RowReader<ListedRow<X, Decodes<S>>>>;
+    this: S,
+    text: X,
+    ...more: Arguments<X, [options?: TextFormat | (QueryOptions & AsConfigured), cache?: boolean]>
+  ): Promise<RowReader<ListedRow<X, Decodes<S>>>>;
   query<T extends Columns<T, Decoded<D>> = AnyColumns, X extends string = string>(
-    text: OtherText<X>, values?: Values, format?: TextFormat, cache?: boolean): Promise<RowReader<T>>;
+    text: OtherText<X>,
+    values?: Values,
+    format?: TextFormat,
+    cache?: boolean
+  ): Promise<RowReader<T>>;
   query<T extends Columns<T, Decoded<D, ColumnValue>> = AnyColumns, X extends string = string>(
-    text: OtherText<X>, values: Values | undefined, format: Format | undefined, cache?: boolean): Promise<RowReader<T>>;
+    text: OtherText<X>,
+    values: Values | undefined,
+    format: Format | undefined,
+    cache?: boolean
+  ): Promise<RowReader<T>>;
   query<S extends Receiver>(
-    text: string, values: Values | undefined, format: Format | undefined, cache: boolean | undefined,
-    stream: S): Promise<S>;
+    text: string,
+    values: Values | undefined,
+    format: Format | undefined,
+    cache: boolean | undefined,
+    stream: S
+  ): Promise<S>;
   query<S extends Receiver>(
-    text: string, values: Values | undefined, options: QueryOptions<S> & { stream: S, idempotent?: false | undefined }): Promise<S>;
+    text: string,
+    values: Values | undefined,
+    options: QueryOptions<S> & { stream: S; idempotent?: false | undefined }
+  ): Promise<S>;
   query<T extends object = AnyColumns, X extends string = string>(
-    text: OtherText<X>, values: Values | undefined, options: QueryOptions & WithDecode): Promise<RowReader<T>>;
+    text: OtherText<X>,
+    values: Values | undefined,
+    options: QueryOptions & WithDecode
+  ): Promise<RowReader<T>>;
   query<T extends Columns<T, Decoded<D, ColumnValue>> = AnyColumns, X extends string = string>(
-    text: OtherText<X>, values: Values | undefined, options: QueryOptions & { stream?: undefined }): Promise<RowReader<T>>;
+    text: OtherText<X>,
+    values: Values | undefined,
+    options: QueryOptions & { stream?: undefined }
+  ): Promise<RowReader<T>>;
   query<X extends Listed, const B extends boolean>(
-    text: X, ...more: Arguments<X, [options: QueryOptions & WithMode<B>]>): Promise<RowReader<ListedRow<X, B>>>;
+    text: X,
+    ...more: Arguments<X, [options: QueryOptions & WithMode<B>]>
+  ): Promise<RowReader<ListedRow<X, B>>>;
   query<X extends string>(text: X, ...more: LastArguments<X>): Promise<LastResult<X>>;
 
   /**
@@ -599,12 +759,19 @@ export abstract class Session<D extends boolean = true> extends EventEmitter {
    * @param options signal and statement_timeout for all of them
    * @returns the results; rejects with the first error, whose `index` is that of the query
    */
-  batch(queries: [Listed] extends [never] ? readonly BatchQuery[] : never, options?: RequestOptions): Promise<RowReader[]>;
-  batch<const B extends readonly BatchQuery[], S>(this: S, queries: B & { readonly [I in keyof B]: BatchArguments<B[I]> },
-    ...more: [Listed] extends [never] ? None : [options?: RequestOptions]):
-    Promise<{ -readonly [I in keyof B]: RowReader<BatchRow<B[I], Decodes<S>>> }>;
-  batch<R extends readonly object[] = never>(queries: BatchOf<R>, options?: RequestOptions):
-    Promise<{ -readonly [I in keyof R]: RowReader<R[I]> }>;
+  batch(
+    queries: [Listed] extends [never] ? readonly BatchQuery[] : never,
+    options?: RequestOptions
+  ): Promise<RowReader[]>;
+  batch<const B extends readonly BatchQuery[], S>(
+    this: S,
+    queries: B & { readonly [I in keyof B]: BatchArguments<B[I]> },
+    ...more: [Listed] extends [never] ? None : [options?: RequestOptions]
+  ): Promise<{ -readonly [I in keyof B]: RowReader<BatchRow<B[I], Decodes<S>>> }>;
+  batch<R extends readonly object[] = never>(
+    queries: BatchOf<R>,
+    options?: RequestOptions
+  ): Promise<{ -readonly [I in keyof R]: RowReader<R[I]> }>;
 
   /**
    * Runs a function in a transaction, or behind a savepoint if this is a transaction. Commits when the function returns, and
@@ -640,14 +807,28 @@ export abstract class Session<D extends boolean = true> extends EventEmitter {
   cursor<T extends object = AnyColumns>(piece: Sql, options: CursorOptions & WithDecode): Cursor<T>;
   cursor<T extends Columns<T, Decoded<D, ColumnValue>> = AnyColumns>(piece: Sql, options?: CursorOptions): Cursor<T>;
   cursor<T extends object = AnyColumns, X extends string = string>(
-    text: OtherText<X>, values: Values | undefined, options: CursorOptions & WithDecode): Cursor<T>;
+    text: OtherText<X>,
+    values: Values | undefined,
+    options: CursorOptions & WithDecode
+  ): Cursor<T>;
   cursor<T extends Columns<T, Decoded<D, ColumnValue>> = AnyColumns, X extends string = string>(
-    text: OtherText<X>, values?: Values, options?: CursorOptions): Cursor<T>;
+    text: OtherText<X>,
+    values?: Values,
+    options?: CursorOptions
+  ): Cursor<T>;
   cursor<X extends Listed, S>(
-    this: S, text: X, ...more: Arguments<X, [options?: CursorOptions & AsConfigured]>): Cursor<ListedRow<X, Decodes<S>>>;
+    this: S,
+    text: X,
+    ...more: Arguments<X, [options?: CursorOptions & AsConfigured]>
+  ): Cursor<ListedRow<X, Decodes<S>>>;
   cursor<X extends Listed, const B extends boolean>(
-    text: X, ...more: Arguments<X, [options: CursorOptions & WithMode<B>]>): Cursor<ListedRow<X, B>>;
-  cursor<X extends string>(text: X, ...more: TextArguments<X, [options?: CursorOptions]>): Cursor<ListedRow<X, boolean>>;
+    text: X,
+    ...more: Arguments<X, [options: CursorOptions & WithMode<B>]>
+  ): Cursor<ListedRow<X, B>>;
+  cursor<X extends string>(
+    text: X,
+    ...more: TextArguments<X, [options?: CursorOptions]>
+  ): Cursor<ListedRow<X, boolean>>;
 
   /**
    * Writes the result of a query to a target, without making rows. Nothing is written before the first rows or the end. If the
@@ -663,7 +844,10 @@ export abstract class Session<D extends boolean = true> extends EventEmitter {
    */
   queryTo(target: Writable | WritableStream, piece: Sql, options?: QueryToOptions): Promise<StreamResult>;
   queryTo<X extends string>(
-    target: Writable | WritableStream, text: X, ...more: TextArguments<X, [options?: QueryToOptions]>): Promise<StreamResult>;
+    target: Writable | WritableStream,
+    text: X,
+    ...more: TextArguments<X, [options?: QueryToOptions]>
+  ): Promise<StreamResult>;
 
   /**
    * Copies a table or the result of a query out of the database. Destroying the stream cancels the COPY.
@@ -777,8 +961,7 @@ export class Client<D extends boolean = true> extends Session<D> {
    * @returns the result, whose `cmd` is SUSPENDED while there may be more rows; rejects with the error of the query or the
    *   connection, or with a UsageError (34000) if no query is open
    */
-  getResults<T extends Columns<T, Decoded<D, ColumnValue>> = AnyColumns>(maxCount?: number):
-    Promise<RowReader<T>>;
+  getResults<T extends Columns<T, Decoded<D, ColumnValue>> = AnyColumns>(maxCount?: number): Promise<RowReader<T>>;
   getResults<S extends Receiver>(maxCount: number | undefined, stream: S): Promise<S>;
 
   /** Whether a query of `startQuery` may have more rows. */
@@ -986,49 +1169,214 @@ export type ByteStream = Duplex | ((server: ServerAddress) => Duplex | Promise<D
  * https://www.postgresql.org/docs/current/runtime-config.html
  */
 export type RuntimeParameter =
-  | 'allow_in_place_tablespaces' | 'allow_system_table_mods' | 'array_nulls' | 'backend_flush_after' | 'backslash_quote'
-  | 'backtrace_functions' | 'bytea_output' | 'check_function_bodies' | 'client_connection_check_interval' | 'client_min_messages'
-  | 'commit_delay' | 'commit_siblings' | 'compute_query_id' | 'constraint_exclusion' | 'cpu_index_tuple_cost'
-  | 'cpu_operator_cost' | 'cpu_tuple_cost' | 'createrole_self_grant' | 'cursor_tuple_fraction' | 'DateStyle' | 'datestyle'
-  | 'deadlock_timeout' | 'debug_discard_caches' | 'debug_logical_replication_streaming' | 'debug_parallel_query'
-  | 'debug_pretty_print' | 'debug_print_parse' | 'debug_print_plan' | 'debug_print_rewritten' | 'default_statistics_target'
-  | 'default_table_access_method' | 'default_tablespace' | 'default_text_search_config' | 'default_toast_compression'
-  | 'default_transaction_deferrable' | 'default_transaction_isolation' | 'default_transaction_read_only' | 'dynamic_library_path'
-  | 'effective_cache_size' | 'effective_io_concurrency' | 'enable_async_append' | 'enable_bitmapscan'
-  | 'enable_distinct_reordering' | 'enable_gathermerge' | 'enable_group_by_reordering' | 'enable_hashagg' | 'enable_hashjoin'
-  | 'enable_incremental_sort' | 'enable_indexonlyscan' | 'enable_indexscan' | 'enable_material' | 'enable_memoize'
-  | 'enable_mergejoin' | 'enable_nestloop' | 'enable_parallel_append' | 'enable_parallel_hash' | 'enable_partition_pruning'
-  | 'enable_partitionwise_aggregate' | 'enable_partitionwise_join' | 'enable_presorted_aggregate' | 'enable_self_join_elimination'
-  | 'enable_seqscan' | 'enable_sort' | 'enable_tidscan' | 'escape_string_warning' | 'event_triggers' | 'exit_on_error'
-  | 'extension_control_path' | 'extra_float_digits' | 'file_copy_method' | 'force_parallel_mode' | 'from_collapse_limit' | 'geqo'
-  | 'geqo_effort' | 'geqo_generations' | 'geqo_pool_size' | 'geqo_seed' | 'geqo_selection_bias' | 'geqo_threshold'
-  | 'gin_fuzzy_search_limit' | 'gin_pending_list_limit' | 'hash_mem_multiplier' | 'icu_validation_level'
-  | 'idle_in_transaction_session_timeout' | 'idle_session_timeout' | 'ignore_checksum_failure' | 'ignore_system_indexes'
-  | 'intervalstyle' | 'IntervalStyle' | 'io_combine_limit' | 'jit' | 'jit_above_cost' | 'jit_debugging_support'
-  | 'jit_dump_bitcode' | 'jit_expressions' | 'jit_inline_above_cost' | 'jit_optimize_above_cost' | 'jit_profiling_support'
-  | 'jit_tuple_deforming' | 'join_collapse_limit' | 'lc_messages' | 'lc_monetary' | 'lc_numeric' | 'lc_time'
-  | 'lo_compat_privileges' | 'local_preload_libraries' | 'lock_timeout' | 'log_connections' | 'log_disconnections'
-  | 'log_duration' | 'log_error_verbosity' | 'log_executor_stats' | 'log_lock_failures' | 'log_lock_waits'
-  | 'log_min_duration_sample' | 'log_min_duration_statement' | 'log_min_error_statement' | 'log_min_messages'
-  | 'log_parameter_max_length' | 'log_parameter_max_length_on_error' | 'log_parser_stats' | 'log_planner_stats'
-  | 'log_replication_commands' | 'log_statement' | 'log_statement_sample_rate' | 'log_statement_stats' | 'log_temp_files'
-  | 'log_transaction_sample_rate' | 'logical_decoding_work_mem' | 'maintenance_io_concurrency' | 'maintenance_work_mem'
-  | 'max_parallel_maintenance_workers' | 'max_parallel_workers' | 'max_parallel_workers_per_gather' | 'max_stack_depth'
-  | 'md5_password_warnings' | 'min_parallel_index_scan_size' | 'min_parallel_table_scan_size' | 'parallel_leader_participation'
-  | 'parallel_setup_cost' | 'parallel_tuple_cost' | 'password_encryption' | 'plan_cache_mode' | 'post_auth_delay'
-  | 'quote_all_identifiers' | 'random_page_cost' | 'recursive_worktable_factor' | 'restrict_nonsystem_relation_kind' | 'role'
-  | 'row_security' | 'scram_iterations' | 'search_path' | 'seq_page_cost' | 'session_authorization' | 'session_preload_libraries'
-  | 'session_replication_role' | 'standard_conforming_strings' | 'statement_timeout' | 'stats_fetch_consistency'
-  | 'synchronize_seqscans' | 'synchronous_commit' | 'tcp_keepalives_count' | 'tcp_keepalives_idle' | 'tcp_keepalives_interval'
-  | 'temp_buffers' | 'temp_file_limit' | 'temp_tablespaces' | 'TimeZone' | 'timezone' | 'timezone_abbreviations' | 'trace_notify'
-  | 'trace_sort' | 'track_activities' | 'track_cost_delay_timing' | 'track_counts' | 'track_functions' | 'track_io_timing'
-  | 'track_wal_io_timing' | 'transaction_deferrable' | 'transaction_isolation' | 'transaction_read_only' | 'transaction_timeout'
-  | 'transform_null_equals' | 'update_process_title' | 'vacuum_buffer_usage_limit' | 'vacuum_cost_delay' | 'vacuum_cost_limit'
-  | 'vacuum_cost_page_dirty' | 'vacuum_cost_page_hit' | 'vacuum_cost_page_miss' | 'vacuum_failsafe_age' | 'vacuum_freeze_min_age'
-  | 'vacuum_freeze_table_age' | 'vacuum_max_eager_freeze_failure_rate' | 'vacuum_multixact_failsafe_age'
-  | 'vacuum_multixact_freeze_min_age' | 'vacuum_multixact_freeze_table_age' | 'vacuum_truncate' | 'wal_compression'
-  | 'wal_consistency_checking' | 'wal_init_zero' | 'wal_recycle' | 'wal_sender_timeout' | 'wal_skip_threshold' | 'work_mem'
-  | 'xmlbinary' | 'xmloption' | 'zero_damaged_pages';
+  | 'allow_in_place_tablespaces'
+  | 'allow_system_table_mods'
+  | 'array_nulls'
+  | 'backend_flush_after'
+  | 'backslash_quote'
+  | 'backtrace_functions'
+  | 'bytea_output'
+  | 'check_function_bodies'
+  | 'client_connection_check_interval'
+  | 'client_min_messages'
+  | 'commit_delay'
+  | 'commit_siblings'
+  | 'compute_query_id'
+  | 'constraint_exclusion'
+  | 'cpu_index_tuple_cost'
+  | 'cpu_operator_cost'
+  | 'cpu_tuple_cost'
+  | 'createrole_self_grant'
+  | 'cursor_tuple_fraction'
+  | 'DateStyle'
+  | 'datestyle'
+  | 'deadlock_timeout'
+  | 'debug_discard_caches'
+  | 'debug_logical_replication_streaming'
+  | 'debug_parallel_query'
+  | 'debug_pretty_print'
+  | 'debug_print_parse'
+  | 'debug_print_plan'
+  | 'debug_print_rewritten'
+  | 'default_statistics_target'
+  | 'default_table_access_method'
+  | 'default_tablespace'
+  | 'default_text_search_config'
+  | 'default_toast_compression'
+  | 'default_transaction_deferrable'
+  | 'default_transaction_isolation'
+  | 'default_transaction_read_only'
+  | 'dynamic_library_path'
+  | 'effective_cache_size'
+  | 'effective_io_concurrency'
+  | 'enable_async_append'
+  | 'enable_bitmapscan'
+  | 'enable_distinct_reordering'
+  | 'enable_gathermerge'
+  | 'enable_group_by_reordering'
+  | 'enable_hashagg'
+  | 'enable_hashjoin'
+  | 'enable_incremental_sort'
+  | 'enable_indexonlyscan'
+  | 'enable_indexscan'
+  | 'enable_material'
+  | 'enable_memoize'
+  | 'enable_mergejoin'
+  | 'enable_nestloop'
+  | 'enable_parallel_append'
+  | 'enable_parallel_hash'
+  | 'enable_partition_pruning'
+  | 'enable_partitionwise_aggregate'
+  | 'enable_partitionwise_join'
+  | 'enable_presorted_aggregate'
+  | 'enable_self_join_elimination'
+  | 'enable_seqscan'
+  | 'enable_sort'
+  | 'enable_tidscan'
+  | 'escape_string_warning'
+  | 'event_triggers'
+  | 'exit_on_error'
+  | 'extension_control_path'
+  | 'extra_float_digits'
+  | 'file_copy_method'
+  | 'force_parallel_mode'
+  | 'from_collapse_limit'
+  | 'geqo'
+  | 'geqo_effort'
+  | 'geqo_generations'
+  | 'geqo_pool_size'
+  | 'geqo_seed'
+  | 'geqo_selection_bias'
+  | 'geqo_threshold'
+  | 'gin_fuzzy_search_limit'
+  | 'gin_pending_list_limit'
+  | 'hash_mem_multiplier'
+  | 'icu_validation_level'
+  | 'idle_in_transaction_session_timeout'
+  | 'idle_session_timeout'
+  | 'ignore_checksum_failure'
+  | 'ignore_system_indexes'
+  | 'intervalstyle'
+  | 'IntervalStyle'
+  | 'io_combine_limit'
+  | 'jit'
+  | 'jit_above_cost'
+  | 'jit_debugging_support'
+  | 'jit_dump_bitcode'
+  | 'jit_expressions'
+  | 'jit_inline_above_cost'
+  | 'jit_optimize_above_cost'
+  | 'jit_profiling_support'
+  | 'jit_tuple_deforming'
+  | 'join_collapse_limit'
+  | 'lc_messages'
+  | 'lc_monetary'
+  | 'lc_numeric'
+  | 'lc_time'
+  | 'lo_compat_privileges'
+  | 'local_preload_libraries'
+  | 'lock_timeout'
+  | 'log_connections'
+  | 'log_disconnections'
+  | 'log_duration'
+  | 'log_error_verbosity'
+  | 'log_executor_stats'
+  | 'log_lock_failures'
+  | 'log_lock_waits'
+  | 'log_min_duration_sample'
+  | 'log_min_duration_statement'
+  | 'log_min_error_statement'
+  | 'log_min_messages'
+  | 'log_parameter_max_length'
+  | 'log_parameter_max_length_on_error'
+  | 'log_parser_stats'
+  | 'log_planner_stats'
+  | 'log_replication_commands'
+  | 'log_statement'
+  | 'log_statement_sample_rate'
+  | 'log_statement_stats'
+  | 'log_temp_files'
+  | 'log_transaction_sample_rate'
+  | 'logical_decoding_work_mem'
+  | 'maintenance_io_concurrency'
+  | 'maintenance_work_mem'
+  | 'max_parallel_maintenance_workers'
+  | 'max_parallel_workers'
+  | 'max_parallel_workers_per_gather'
+  | 'max_stack_depth'
+  | 'md5_password_warnings'
+  | 'min_parallel_index_scan_size'
+  | 'min_parallel_table_scan_size'
+  | 'parallel_leader_participation'
+  | 'parallel_setup_cost'
+  | 'parallel_tuple_cost'
+  | 'password_encryption'
+  | 'plan_cache_mode'
+  | 'post_auth_delay'
+  | 'quote_all_identifiers'
+  | 'random_page_cost'
+  | 'recursive_worktable_factor'
+  | 'restrict_nonsystem_relation_kind'
+  | 'role'
+  | 'row_security'
+  | 'scram_iterations'
+  | 'search_path'
+  | 'seq_page_cost'
+  | 'session_authorization'
+  | 'session_preload_libraries'
+  | 'session_replication_role'
+  | 'standard_conforming_strings'
+  | 'statement_timeout'
+  | 'stats_fetch_consistency'
+  | 'synchronize_seqscans'
+  | 'synchronous_commit'
+  | 'tcp_keepalives_count'
+  | 'tcp_keepalives_idle'
+  | 'tcp_keepalives_interval'
+  | 'temp_buffers'
+  | 'temp_file_limit'
+  | 'temp_tablespaces'
+  | 'TimeZone'
+  | 'timezone'
+  | 'timezone_abbreviations'
+  | 'trace_notify'
+  | 'trace_sort'
+  | 'track_activities'
+  | 'track_cost_delay_timing'
+  | 'track_counts'
+  | 'track_functions'
+  | 'track_io_timing'
+  | 'track_wal_io_timing'
+  | 'transaction_deferrable'
+  | 'transaction_isolation'
+  | 'transaction_read_only'
+  | 'transaction_timeout'
+  | 'transform_null_equals'
+  | 'update_process_title'
+  | 'vacuum_buffer_usage_limit'
+  | 'vacuum_cost_delay'
+  | 'vacuum_cost_limit'
+  | 'vacuum_cost_page_dirty'
+  | 'vacuum_cost_page_hit'
+  | 'vacuum_cost_page_miss'
+  | 'vacuum_failsafe_age'
+  | 'vacuum_freeze_min_age'
+  | 'vacuum_freeze_table_age'
+  | 'vacuum_max_eager_freeze_failure_rate'
+  | 'vacuum_multixact_failsafe_age'
+  | 'vacuum_multixact_freeze_min_age'
+  | 'vacuum_multixact_freeze_table_age'
+  | 'vacuum_truncate'
+  | 'wal_compression'
+  | 'wal_consistency_checking'
+  | 'wal_init_zero'
+  | 'wal_recycle'
+  | 'wal_sender_timeout'
+  | 'wal_skip_threshold'
+  | 'work_mem'
+  | 'xmlbinary'
+  | 'xmloption'
+  | 'zero_damaged_pages';
 
 /**
  * libpq's connection parameters, those of this library (lib/core/config/README.md), and run-time parameters. Anything you omit is
@@ -1103,8 +1451,7 @@ export interface Config<D extends boolean = boolean> extends Partial<Record<Runt
   /** Channel binding of SCRAM to TLS. Default: 'prefer'. */
   channel_binding?: Choice<'disable' | 'prefer' | 'require'>;
   /** Which kind of server is accepted. Default: 'any'. */
-  target_session_attrs?: Choice<
-    'any' | 'read-write' | 'read-only' | 'primary' | 'standby' | 'prefer-standby'>;
+  target_session_attrs?: Choice<'any' | 'read-write' | 'read-only' | 'primary' | 'standby' | 'prefer-standby'>;
   /** 'random': try hosts and addresses in random order. Default: 'disable'. */
   load_balance_hosts?: Choice<'disable' | 'random'>;
   /** Default: '3.0'. */

@@ -8,9 +8,24 @@ const { AbortError, ConnectionError, PostgresError, TimeoutError, UsageError, ar
 const { RowParser, RowReader } = rows;
 
 module.exports = {
-  Client, Session, RowReader, RowParser, PostgresError, ConnectionError, AbortError, TimeoutError, UsageError, array,
+  Client,
+  Session,
+  RowReader,
+  RowParser,
+  PostgresError,
+  ConnectionError,
+  AbortError,
+  TimeoutError,
+  UsageError,
+  array,
   // Loaded late, since not every program uses it.
-  get decoders() { return rows.decoders; },
-  get exact() { return rows.exact; },
-  get oid() { return rows.oid; }
+  get decoders() {
+    return rows.decoders;
+  },
+  get exact() {
+    return rows.exact;
+  },
+  get oid() {
+    return rows.oid;
+  }
 };

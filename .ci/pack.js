@@ -20,17 +20,29 @@ const FIRST = ['index.js', 'lib/core/config/index.js', 'lib/core/config/conninfo
 /** What the first use makes: authentication, BEGIN and its end, decoded columns, and the entry points of client-parser. */
 const PARSERS = ['client-parser', 'client-parser/live'];
 const LATER = [
-  'lib/core/connection/scram.js', 'lib/core/requests/block.js', 'lib/core/requests/simple-query.js', 'lib/core/requests/portal.js',
+  'lib/core/connection/scram.js',
+  'lib/core/requests/block.js',
+  'lib/core/requests/simple-query.js',
+  'lib/core/requests/portal.js',
   'lib/core/transaction.js',
-  'client-parser/types.js', 'client-parser/index.js', 'client-parser/live.js'
+  'client-parser/types.js',
+  'client-parser/index.js',
+  'client-parser/live.js'
 ];
 
 /** @returns {string} the variable of a module */
-const variable = file => `$${file.replace(/^lib\//, '').replace(/(?:\/index)?\.js$/, '').replace(/\W/g, '_')}`;
+const variable = file =>
+  `$${file
+    .replace(/^lib\//, '')
+    .replace(/(?:\/index)?\.js$/, '')
+    .replace(/\W/g, '_')}`;
 
 /** Replaces `require('./…')`, and client-parser's `await import('./…')`, by what `replace` gives for the file. */
 const replaceRequires = (files, from, text, replace) =>
-  text.replace(/\b(?:require|(?<=await )import)\('(\.[^']*)'\)/g, (all, name) => replace(resolve(files, from, name)) ?? all);
+  text.replace(
+    /\b(?:require|(?<=await )import)\('(\.[^']*)'\)/g,
+    (all, name) => replace(resolve(files, from, name)) ?? all
+  );
 
 /** @returns {string} the path by which one file requires another */
 function relative(from, to) {
@@ -41,15 +53,24 @@ function relative(from, to) {
 /** @returns {string} an ES module of client-parser as CommonJS */
 function asCommonJs(text, file) {
   const names = [];
-  const exported = list => list.trim().split(/\s*,\s*/).map(name => name.replace(/(.*) as (.*)/, '$2: $1'));
+  const exported = list =>
+    list
+      .trim()
+      .split(/\s*,\s*/)
+      .map(name => name.replace(/(.*) as (.*)/, '$2: $1'));
   const result = text
-    .replace(/^import (?:\* as )?(\{[^}]*\}|\w+) from ('[^']+');$/gm,
-      (_, what, from) => `const ${what.replace(/ as /g, ': ')} = require(${from});`)
+    .replace(
+      /^import (?:\* as )?(\{[^}]*\}|\w+) from ('[^']+');$/gm,
+      (_, what, from) => `const ${what.replace(/ as /g, ': ')} = require(${from});`
+    )
     .replace(/^export (const|function|class) (\w+)/gm, (_, kind, name) => `${kind} ${names[names.push(name) - 1]}`)
-    .replace(/^export \{([^}]*)\} from ('[^']+');$/gm,
-      (_, list, from) => (names.push(...exported(list).map(name => `${name}: require(${from}).${name}`)), ''))
+    .replace(
+      /^export \{([^}]*)\} from ('[^']+');$/gm,
+      (_, list, from) => (names.push(...exported(list).map(name => `${name}: require(${from}).${name}`)), '')
+    )
     .replace(/^export \{([^}]*)\};$/gm, (_, list) => (names.push(...exported(list)), ''));
-  if (/^(?:import|export)\b/m.test(result)) throw new Error(`${file} imports or exports in a way that is not known here`);
+  if (/^(?:import|export)\b/m.test(result))
+    throw new Error(`${file} imports or exports in a way that is not known here`);
   return `${result}\nmodule.exports = { ${names.join(', ')} };\n`;
 }
 
@@ -58,7 +79,10 @@ function inOrder(files, entries) {
   const taken = new Set();
   const visit = file => {
     if (taken.has(file)) return;
-    const lines = files.get(file).split('\n').filter(line => /^(?:import|export|const|\}|module)\b/.test(line) && !line.includes('=>'));
+    const lines = files
+      .get(file)
+      .split('\n')
+      .filter(line => /^(?:import|export|const|\}|module)\b/.test(line) && !line.includes('=>'));
     for (const { name } of importsIn(lines.join('\n'))) if (name.startsWith('.')) visit(resolve(files, file, name));
     taken.add(file);
   };
@@ -73,13 +97,19 @@ function pack(files) {
   const parts = Array.from(all, file => {
     const text = file.startsWith('client-parser/') ? asCommonJs(files.get(file), file) : files.get(file);
     const own = replaceRequires(files, file, text.replace(/^'use strict';\n/, ''), to =>
-      all.has(to) ? variable(to) + (first.has(to) ? '' : '()') : `require('${relative(CORE, to)}')`);
+      all.has(to) ? variable(to) + (first.has(to) ? '' : '()') : `require('${relative(CORE, to)}')`
+    );
     // V8 parses arrow functions once more than others, if they are inside another function, as in bundles.
     const call = first.has(file) ? ['(function () {', '})()'] : ['once(function () {', '})'];
     return `// ${file}\nconst ${variable(file)} = ${call[0]}\nconst module = {};\n${own}\nreturn module.exports;\n${call[1]};\n`;
   });
-  const shown = Array.from(all, file => first.has(file) ? variable(file) : `get ${variable(file)}() { return ${variable(file)}(); }`);
-  const result = new Map([[CORE, `'use strict';
+  const shown = Array.from(all, file =>
+    first.has(file) ? variable(file) : `get ${variable(file)}() { return ${variable(file)}(); }`
+  );
+  const result = new Map([
+    [
+      CORE,
+      `'use strict';
 
 // Modules of the repository, each in a function of its own.
 
@@ -90,19 +120,26 @@ function once(make) {
 
 ${parts.join('\n')}
 module.exports = { ${shown.join(', ')} };
-`]]);
+`
+    ]
+  ]);
   for (const [file, text] of files) {
     if (!file.startsWith('lib/')) continue;
-    const changed = replaceRequires(files, file, text, to => all.has(to) ? `require('${relative(file, CORE)}').${variable(to)}` : undefined);
+    const changed = replaceRequires(files, file, text, to =>
+      all.has(to) ? `require('${relative(file, CORE)}').${variable(to)}` : undefined
+    );
     if (all.has(file)) result.set(file, null);
     else if (changed !== text) result.set(file, changed);
   }
   for (const entry of PARSERS) {
     const file = ['/index.js', '.js'].map(end => `${entry}${end}`).find(each => files.has(each));
-    result.set(`lib/${path.basename(entry)}.mjs`, `import core from './core.js';
+    result.set(
+      `lib/${path.basename(entry)}.mjs`,
+      `import core from './core.js';
 
 export const { ${Object.keys(require(path.join(ROOT, file))).join(', ')} } = core.${variable(file)};
-`);
+`
+    );
   }
   return result.set('index.js', `'use strict';\n\nmodule.exports = require('./${CORE}').${variable('index.js')};\n`);
 }
@@ -121,18 +158,28 @@ function linked(text, document, names, { repository: { url } }) {
   const repository = url.replace(/^git\+|\.git$/g, '');
   return text.replace(/(?<=\]\()(?!\w+:|#)([^)#\s]+)/g, target => {
     const file = path.posix.join(path.posix.dirname(document), target);
-    return names.some(name => name === file || name.startsWith(`${file}/`)) ? target : `${repository}/blob/HEAD/${file}`;
+    return names.some(name => name === file || name.startsWith(`${file}/`))
+      ? target
+      : `${repository}/blob/HEAD/${file}`;
   });
 }
 
 /** Writes the package into a folder, which must be empty or not there. */
 function packInto(folder) {
-  const [{ files }] = JSON.parse(execFileSync('npm', ['pack', '--json', '--dry-run', '--ignore-scripts', '--offline'],
-    { cwd: ROOT, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'], shell: process.platform === 'win32' }));
+  const [{ files }] = JSON.parse(
+    execFileSync('npm', ['pack', '--json', '--dry-run', '--ignore-scripts', '--offline'], {
+      cwd: ROOT,
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'ignore'],
+      shell: process.platform === 'win32'
+    })
+  );
   const packed = pack(readHouse(ROOT));
   const manifest = manifestOf(JSON.parse(fs.readFileSync(path.join(ROOT, 'package.json'), 'utf8')));
   packed.set('package.json', `${JSON.stringify(manifest, null, 2)}\n`);
-  const names = [...new Set([...files.map(file => file.path), ...packed.keys()])].filter(name => packed.get(name) !== null);
+  const names = [...new Set([...files.map(file => file.path), ...packed.keys()])].filter(
+    name => packed.get(name) !== null
+  );
   for (const name of names) {
     fs.mkdirSync(path.dirname(path.join(folder, name)), { recursive: true });
     const text = packed.get(name) ?? fs.readFileSync(path.join(ROOT, name), 'utf8');

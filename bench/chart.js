@@ -40,7 +40,12 @@ const escape = text => text.replace(/[&<>"]/g, char => `&#${char.charCodeAt(0)};
 
 /** A text; size and color are those of the whole unless given. */
 function label(x, y, content, { size, color, anchor, bold } = {}) {
-  const attributes = { 'font-size': size, fill: color, 'text-anchor': anchor, 'font-weight': bold ? 'bold' : undefined };
+  const attributes = {
+    'font-size': size,
+    fill: color,
+    'text-anchor': anchor,
+    'font-weight': bold ? 'bold' : undefined
+  };
   const given = Object.entries(attributes).filter(([, value]) => value !== undefined);
   return `<text x="${+x.toFixed(1)}" y="${y}"${given.map(([name, value]) => ` ${name}="${value}"`).join('')}>${escape(content)}</text>`;
 }
@@ -52,7 +57,7 @@ function block(title, bars, ours, x, y, width) {
   const parts = [label(x, y, title, { size: 13, bold: true })];
   bars.forEach(({ client, name, median, low, high, text }, index) => {
     const top = y + 10 + index * (BAR + GAP);
-    const scale = value => value / longest * room;
+    const scale = value => (value / longest) * room;
     const left = x + LABELS;
     const color = client === ours ? COLORS.ours : client === 'floor' ? COLORS.floor : COLORS.peer;
     const from = left + scale(low);
@@ -71,21 +76,26 @@ function block(title, bars, ours, x, y, width) {
 function ratesOf(http) {
   return Object.entries(ROUTES).map(([route, title]) => ({
     title,
-    bars: http.filter(each => each.route === route && (each.rtt ?? 0) === 0).map(({ client, rate, rounds }) => {
-      const rates = rounds.map(round => round.rate);
-      const text = rate < 100 ? rate.toFixed(1) : Math.round(rate).toLocaleString('en');
-      return { client, name: client, median: rate, low: Math.min(...rates), high: Math.max(...rates), text };
-    })
+    bars: http
+      .filter(each => each.route === route && (each.rtt ?? 0) === 0)
+      .map(({ client, rate, rounds }) => {
+        const rates = rounds.map(round => round.rate);
+        const text = rate < 100 ? rate.toFixed(1) : Math.round(rate).toLocaleString('en');
+        return { client, name: client, median: rate, low: Math.min(...rates), high: Math.max(...rates), text };
+      })
   }));
 }
 
 /** What the workloads cost. */
 function costsOf(tables) {
-  return tables.filter(({ name }) => CHARTED[name]).map(({ name, clients }) => ({
-    title: CHARTED[name],
-    bars: clients.filter(({ runs }) => runs)
-      .map(({ client, label: name, cpu }) => ({ client, name, ...cpu, text: cpu.median.toPrecision(3) }))
-  }));
+  return tables
+    .filter(({ name }) => CHARTED[name])
+    .map(({ name, clients }) => ({
+      title: CHARTED[name],
+      bars: clients
+        .filter(({ runs }) => runs)
+        .map(({ client, label: name, cpu }) => ({ client, name, ...cpu, text: cpu.median.toPrecision(3) }))
+    }));
 }
 
 /**
@@ -98,7 +108,10 @@ function costsOf(tables) {
 function chart(tables, ours, http = []) {
   const width = WIDTH / COLUMNS;
   let top = 0;
-  const drawn = [[RATES, ratesOf(http)], [CPU, costsOf(tables)]].flatMap(([heading, list]) => {
+  const drawn = [
+    [RATES, ratesOf(http)],
+    [CPU, costsOf(tables)]
+  ].flatMap(([heading, list]) => {
     const blocks = list.filter(({ bars }) => bars.length > 0);
     if (blocks.length === 0) return [];
     const heights = Array(COLUMNS).fill(top + 56);

@@ -24,15 +24,27 @@ const quickgres = options => `const { Client } = require(${QUICKGRES});
 /** By name: what the program does with `url` and `method`, and its word for TLS without verification. */
 const PROGRAMS = {
   quickgres: [quickgres('{}'), 'sslmode=require'],
-  'require_auth, direct TLS': [quickgres("{ require_auth: method, ...url.includes('sslmode') && { sslnegotiation: 'direct' } }"), 'sslmode=require'],
-  pg: [`const client = new (require('pg').Client)(url); await client.connect();
-    return (await client.query('SELECT 1 AS n')).rows[0].n;`, 'sslmode=no-verify'],
-  postgres: ["const sql = require('postgres')(url, { max: 1, fetch_types: false }); return (await sql`SELECT 1 AS n`)[0].n;", 'sslmode=require'],
+  'require_auth, direct TLS': [
+    quickgres("{ require_auth: method, ...url.includes('sslmode') && { sslnegotiation: 'direct' } }"),
+    'sslmode=require'
+  ],
+  pg: [
+    `const client = new (require('pg').Client)(url); await client.connect();
+    return (await client.query('SELECT 1 AS n')).rows[0].n;`,
+    'sslmode=no-verify'
+  ],
+  postgres: [
+    "const sql = require('postgres')(url, { max: 1, fetch_types: false }); return (await sql`SELECT 1 AS n`)[0].n;",
+    'sslmode=require'
+  ],
   bun: ['const sql = new Bun.SQL(url, { max: 1 }); return (await sql`SELECT 1 AS n`)[0].n;', 'sslmode=require']
 };
 
-const SITUATIONS = [['no password', 'none', 'trusted', false], ['SCRAM-SHA-256', 'scram-sha-256', 'scram:secret', false],
-  ['SCRAM-SHA-256, TLS', 'scram-sha-256', 'scram:secret', true]];
+const SITUATIONS = [
+  ['no password', 'none', 'trusted', false],
+  ['SCRAM-SHA-256', 'scram-sha-256', 'scram:secret', false],
+  ['SCRAM-SHA-256, TLS', 'scram-sha-256', 'scram:secret', true]
+];
 
 /** A file, since `node -e` loads modules of Node.js that a program may not need. */
 const STARTER = `const begun = performance.now(), cpu = process.cpuUsage();
@@ -58,11 +70,25 @@ function prepare() {
     starts.push({ name, runtime, file, tls, env: {} });
     if (name === 'bun') continue;
     const bundle = file.replace('.js', '.bundle.js');
-    execFileSync(path.join(BIN, 'esbuild'), [file, '--bundle', '--minify', '--platform=node', '--external:pg-native', '--external:cloudflare:sockets',
-      `--outfile=${bundle}`, '--log-level=error']);
+    execFileSync(path.join(BIN, 'esbuild'), [
+      file,
+      '--bundle',
+      '--minify',
+      '--platform=node',
+      '--external:pg-native',
+      '--external:cloudflare:sockets',
+      `--outfile=${bundle}`,
+      '--log-level=error'
+    ]);
     starts.push({ name: `${name}, bundled`, runtime, file: bundle, tls, env: {} });
     if (nodeModule.enableCompileCache === undefined) continue;
-    starts.push({ name: `${name}, bundled, compile cache`, runtime, file: bundle, tls, env: { NODE_COMPILE_CACHE: path.join(FOLDER, 'cache') } });
+    starts.push({
+      name: `${name}, bundled, compile cache`,
+      runtime,
+      file: bundle,
+      tls,
+      env: { NODE_COMPILE_CACHE: path.join(FOLDER, 'cache') }
+    });
   }
   return starts;
 }
@@ -70,10 +96,15 @@ function prepare() {
 /** @returns {Array<[number, number]>} medians of milliseconds and CPU by the places of the starts */
 function measure(starts, rounds, url, METHOD, encrypted) {
   const samples = starts.map(() => []);
-  for (let round = -1; round < rounds; round++) { // the first one fills caches
+  for (let round = -1; round < rounds; round++) {
+    // the first one fills caches
     for (const [index, { runtime, file, tls, env }] of starts.entries()) {
       const DATABASE_URL = encrypted ? `${url}?${tls}` : url;
-      const output = execFileSync(runtime, [path.join(FOLDER, 'start.js')], { env: { ...process.env, ...env, PROGRAM: file, DATABASE_URL, METHOD }, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] });
+      const output = execFileSync(runtime, [path.join(FOLDER, 'start.js')], {
+        env: { ...process.env, ...env, PROGRAM: file, DATABASE_URL, METHOD },
+        encoding: 'utf8',
+        stdio: ['ignore', 'pipe', 'inherit']
+      });
       if (round >= 0) samples[index].push(JSON.parse(output));
     }
   }
@@ -81,14 +112,27 @@ function measure(starts, rounds, url, METHOD, encrypted) {
 }
 
 async function main(rounds, write) {
-  const server = await startServer({ external: false, auth: 'scram-sha-256', tls: true, users: { scram: { password: 'secret' }, trusted: {} },
-    hba: ['local all all trust', 'host all trusted all trust', 'host all fixtures all trust', 'host all scram all scram-sha-256'] });
+  const server = await startServer({
+    external: false,
+    auth: 'scram-sha-256',
+    tls: true,
+    users: { scram: { password: 'secret' }, trusted: {} },
+    hba: [
+      'local all all trust',
+      'host all trusted all trust',
+      'host all fixtures all trust',
+      'host all scram all scram-sha-256'
+    ]
+  });
   const starts = prepare();
-  const lines = [`| load, connect, first row: ms (CPU), Node.js ${process.version.slice(1)} | ${SITUATIONS.map(([name]) => name).join(' | ')} |`,
-    `|---|${'---:|'.repeat(SITUATIONS.length)}`];
+  const lines = [
+    `| load, connect, first row: ms (CPU), Node.js ${process.version.slice(1)} | ${SITUATIONS.map(([name]) => name).join(' | ')} |`,
+    `|---|${'---:|'.repeat(SITUATIONS.length)}`
+  ];
   try {
     const found = SITUATIONS.map(([, method, user, encrypted]) =>
-      measure(starts, rounds, `postgresql://${user}@127.0.0.1:${server.port}/${server.database}`, method, encrypted));
+      measure(starts, rounds, `postgresql://${user}@127.0.0.1:${server.port}/${server.database}`, method, encrypted)
+    );
     starts.forEach(({ name }, at) => {
       lines.push(`| ${name} | ${found.map(each => each[at].map(ms => ms.toFixed(1)).join(' (')).join(') | ')}) |`);
     });
@@ -101,7 +145,10 @@ async function main(rounds, write) {
   const readme = path.join(__dirname, 'README.md');
   const text = fs.readFileSync(readme, 'utf8');
   const from = text.indexOf('\n', text.indexOf('<!-- made by bench/cold.js'));
-  fs.writeFileSync(readme, `${text.slice(0, from)}\n${lines.join('\n')}\n${text.slice(text.indexOf('<!-- end of cold'))}`);
+  fs.writeFileSync(
+    readme,
+    `${text.slice(0, from)}\n${lines.join('\n')}\n${text.slice(text.indexOf('<!-- end of cold'))}`
+  );
 }
 
 main(Number(process.argv[2]) || 21, process.argv.includes('--write'));

@@ -50,8 +50,9 @@ const COLUMNS = [
 ];
 
 /** The size of the table `strings` as DataRow messages: a header of 7 bytes, four before each value. */
-const WIRE = `SELECT count(*) * ${7 + 4 * COLUMNS.length} + sum(${
-  COLUMNS.map((_, index) => `octet_length(c${index + 1})`).join(' + ')}) AS wire FROM strings`;
+const WIRE = `SELECT count(*) * ${7 + 4 * COLUMNS.length} + sum(${COLUMNS.map(
+  (_, index) => `octet_length(c${index + 1})`
+).join(' + ')}) AS wire FROM strings`;
 
 /** Statements that make the tables. */
 function schema(rows) {

@@ -32,8 +32,12 @@ const LINES = '1\n'.repeat(10);
 const isTimed = process.argv.includes('time');
 
 const several = (count, work) => Promise.all(Array.from({ length: count }, (_, i) => work(i)));
-const drain = async rows => { for await (const row of rows) if (row === null) throw new Error('a row is null'); };
-const first = async rows => { for await (const row of rows) if (row) break; };
+const drain = async rows => {
+  for await (const row of rows) if (row === null) throw new Error('a row is null');
+};
+const first = async rows => {
+  for await (const row of rows) if (row) break;
+};
 const sink = () => new PassThrough().resume();
 let missed = 0;
 let texts = 0;
@@ -48,7 +52,7 @@ const many = session => ({
 
 /** What Quickgres does, on a client or a pool; a cache has another one. */
 const quickgres = (session, cache) => ({
-  ...isTimed && many(session),
+  ...(isTimed && many(session)),
   'one query': () => session.query(ONE, [1]),
   '100 queries at once': () => several(100, i => session.query(ONE, [i])),
   '… with a signal each': () => several(100, i => session.query(ONE, [i], { signal: new AbortController().signal })),
@@ -60,14 +64,18 @@ const quickgres = (session, cache) => ({
   '100 results to streams at once': () => several(100, i => session.queryTo(sink(), ONE, [i])),
   '100 answers that a cache does not have': () => several(100, () => cache.query(ONE, [++missed])),
   'a transaction of one query': () => session.transaction(tx => tx.query(ONE, [1])),
-  '… of two, of which the second needs the first': () => session.transaction(async tx => {
-    const { rows: [{ id }] } = await tx.query(ONE, [1]);
-    await tx.query(ONE, [id]);
-  }),
-  '… of one, and a savepoint of one': () => session.transaction(async tx => {
-    await tx.query(ONE, [1]);
-    await tx.transaction(nested => nested.query(ONE, [2]));
-  }),
+  '… of two, of which the second needs the first': () =>
+    session.transaction(async tx => {
+      const {
+        rows: [{ id }]
+      } = await tx.query(ONE, [1]);
+      await tx.query(ONE, [id]);
+    }),
+  '… of one, and a savepoint of one': () =>
+    session.transaction(async tx => {
+      await tx.query(ONE, [1]);
+      await tx.transaction(nested => nested.query(ONE, [2]));
+    }),
   'ten transactions of one query at once': () => several(10, i => session.transaction(tx => tx.query(ONE, [i]))),
   '3,000 rows by a cursor, 1,000 at a time': () => drain(session.cursor(CURSOR)),
   'a cursor that is left after one row': () => first(session.cursor(CURSOR)),
@@ -91,13 +99,17 @@ function pg(client, isPipelined) {
     '20 new texts at once': () => several(20, i => client.query(newText(), [i])),
     'two statements in one text': () => client.query('SELECT 1; SELECT 2'),
     'a transaction of one query': () => transaction(() => query(1)),
-    '… of two, of which the second needs the first': () => transaction(async () => { await query((await query(1)).rows[0].id); }),
-    '… of one, and a savepoint of one': () => transaction(async () => {
-      await query(1);
-      await client.query('SAVEPOINT a');
-      await query(2);
-      await client.query('RELEASE a');
-    }),
+    '… of two, of which the second needs the first': () =>
+      transaction(async () => {
+        await query((await query(1)).rows[0].id);
+      }),
+    '… of one, and a savepoint of one': () =>
+      transaction(async () => {
+        await query(1);
+        await client.query('SAVEPOINT a');
+        await query(2);
+        await client.query('RELEASE a');
+      }),
     'LISTEN, until it is ready': () => client.query(`LISTEN c${++texts}`)
   };
   if (isPipelined) return methods;
@@ -120,15 +132,18 @@ const tagged = (sql, savepoint) => ({
   '20 new texts at once': () => several(20, i => sql.unsafe(newText(), [i], { prepare: true })),
   'two statements in one text': () => sql.unsafe('SELECT 1; SELECT 2').simple(),
   'a transaction of one query': () => sql.begin(tx => tx.unsafe(ONE, [1], { prepare: true })),
-  '… of two, of which the second needs the first': () => sql.begin(async tx => {
-    const [{ id }] = await tx.unsafe(ONE, [1], { prepare: true });
-    await tx.unsafe(ONE, [id], { prepare: true });
-  }),
-  '… of one, and a savepoint of one': () => sql.begin(async tx => {
-    await tx.unsafe(ONE, [1], { prepare: true });
-    await savepoint(tx, nested => nested.unsafe(ONE, [2], { prepare: true }));
-  }),
-  'ten transactions of one query at once': () => several(10, i => sql.begin(tx => tx.unsafe(ONE, [i], { prepare: true })))
+  '… of two, of which the second needs the first': () =>
+    sql.begin(async tx => {
+      const [{ id }] = await tx.unsafe(ONE, [1], { prepare: true });
+      await tx.unsafe(ONE, [id], { prepare: true });
+    }),
+  '… of one, and a savepoint of one': () =>
+    sql.begin(async tx => {
+      await tx.unsafe(ONE, [1], { prepare: true });
+      await savepoint(tx, nested => nested.unsafe(ONE, [2], { prepare: true }));
+    }),
+  'ten transactions of one query at once': () =>
+    several(10, i => sql.begin(tx => tx.unsafe(ONE, [i], { prepare: true })))
 });
 
 /** Each gives its methods, on open connections. */
@@ -163,7 +178,9 @@ const CLIENTS = {
       ...tagged(sql, (tx, work) => tx.savepoint(work)),
       '3,000 rows by a cursor, 1,000 at a time': () => drain(sql.unsafe(CURSOR).cursor(1000)),
       'a cursor that is left after one row': () => first(sql.unsafe(CURSOR).cursor(1000)),
-      'COPY of ten rows in': async () => { await finished((await sql.unsafe(COPY_IN).writable()).end(LINES)); },
+      'COPY of ten rows in': async () => {
+        await finished((await sql.unsafe(COPY_IN).writable()).end(LINES));
+      },
       'COPY of ten rows out': async () => drain(await sql.unsafe(COPY_OUT).readable())
     };
   },
@@ -202,16 +219,20 @@ async function measure(name, server, delay, rounds) {
   const proxy = await startProxy({ target: server, delay });
   const config = { ...server.config, host: proxy.host, port: proxy.port };
   const program = name === 'Bun' ? path.join(__dirname, 'node_modules/.bin/bun') : process.execPath;
-  const child = spawn(program, [__filename, 'perform', name, JSON.stringify(config), rounds, isTimed ? 'time' : ''], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const child = spawn(program, [__filename, 'perform', name, JSON.stringify(config), rounds, isTimed ? 'time' : ''], {
+    stdio: ['pipe', 'pipe', 'inherit']
+  });
   const found = new Map();
   let before;
   for await (const line of readline.createInterface({ input: child.stdout })) {
     const { method, error, ms } = JSON.parse(line);
     if (method !== undefined) {
       const flights = Math.max(...flightsOf(proxy).map((count, index) => count - (before[index] ?? 0)));
-      found.set(method, [...found.get(method) ?? [], { flights, ms, error }]);
+      found.set(method, [...(found.get(method) ?? []), { flights, ms, error }]);
     }
-    await new Promise(resolve => { setTimeout(resolve, 5 * delay); }); // what comes late does not count with the next
+    await new Promise(resolve => {
+      setTimeout(resolve, 5 * delay);
+    }); // what comes late does not count with the next
     before = flightsOf(proxy);
     child.stdin.write('\n');
   }
@@ -247,7 +268,7 @@ async function main(what) {
   const found = new Map();
   for (const name of names) found.set(name, await measure(name, server, isTimed ? 5 : DELAY, ROUNDS));
   await server.stop();
-  const made = table(found, isTimed ? rounds => rounds ? median(rounds).toFixed() : '–' : cell);
+  const made = table(found, isTimed ? rounds => (rounds ? median(rounds).toFixed() : '–') : cell);
   for (const [name, methods] of found) {
     for (const [method, [{ error }]] of methods) if (error !== undefined) console.error(`${name}, ${method}: ${error}`);
   }

@@ -15,7 +15,9 @@ const quote = value => `'${String(value).replace(/[\\']/g, '\\$&')}'`;
 function conninfo({ directory, host, port, user, password = '', database, tls }) {
   const sslmode = tls ? 'require' : 'disable';
   const parameters = { host: directory || host, port, user, password, dbname: database, sslmode };
-  return Object.entries(parameters).map(([name, value]) => `${name}=${quote(value)}`).join(' ');
+  return Object.entries(parameters)
+    .map(([name, value]) => `${name}=${quote(value)}`)
+    .join(' ');
 }
 
 /**

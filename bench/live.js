@@ -34,17 +34,20 @@ const HANDLERS = {
   async live(config) {
     const live = new Live(new Pool(config));
     live.follow(new Pool(config, { size: 1 }).listen('changes'));
-    return (request, response) => live.respond(request, response, TEXT, [Number(request.url.slice(1))], { tags: [`list${request.url.slice(1)}`] });
+    return (request, response) =>
+      live.respond(request, response, TEXT, [Number(request.url.slice(1))], { tags: [`list${request.url.slice(1)}`] });
   },
   /** As live, but every result depends on the table. */
   async table(config) {
     const live = new Live(new Pool(config));
     live.follow(new Pool(config, { size: 1 }).listen('tables'));
-    return (request, response) => live.respond(request, response, TEXT, [Number(request.url.slice(1))], { tags: ['items'] });
+    return (request, response) =>
+      live.respond(request, response, TEXT, [Number(request.url.slice(1))], { tags: ['items'] });
   },
   async polling(config) {
     const pool = new Pool(config);
-    return (request, response) => respond(pool, request, response, TEXT, [Number(request.url.slice(1))], { as: 'json' });
+    return (request, response) =>
+      respond(pool, request, response, TEXT, [Number(request.url.slice(1))], { as: 'json' });
   },
   /** subscribe() of postgres, a query after a change but at most each 100 ms, JSON once for all readers of a list. */
   async events(config) {
@@ -100,23 +103,32 @@ async function read(name, port, count, lists, writes, config) {
   const seen = (rows, reader) => {
     const version = Math.max(...rows.map(row => row.version));
     // The rows may come before the answer to the writer.
-    if (version > (reader.version ?? version)) times.push(Math.max(0, performance.now() - (committed.get(version) ?? Infinity)));
+    if (version > (reader.version ?? version))
+      times.push(Math.max(0, performance.now() - (committed.get(version) ?? Infinity)));
     reader.version = version;
   };
   let bytes = 0;
   const url = i => `http://127.0.0.1:${port}/${i % lists}`;
   const agent = new http.Agent({ keepAlive: true, maxSockets: Infinity });
-  const poll = i => http.get(url(i), { agent }, response => {
-    let text = '';
-    response.on('data', chunk => { bytes += chunk.length; if (i < PARSING) text += chunk; }).on('end', () => {
-      if (i < PARSING) seen(JSON.parse(text), readers[i]);
+  const poll = i =>
+    http.get(url(i), { agent }, response => {
+      let text = '';
+      response
+        .on('data', chunk => {
+          bytes += chunk.length;
+          if (i < PARSING) text += chunk;
+        })
+        .on('end', () => {
+          if (i < PARSING) seen(JSON.parse(text), readers[i]);
+        });
     });
-  });
   const readers = Array.from({ length: count }, () => ({}));
   for (let i = 0; i < count; i++) {
     if (name === 'polling') setTimeout(() => setInterval(poll, 1000, i), Math.random() * 1000);
     else if (name !== 'events' && i < PARSING) {
-      (async () => { for await (const rows of live(url(i))) seen(rows, readers[i]); })();
+      (async () => {
+        for await (const rows of live(url(i))) seen(rows, readers[i]);
+      })();
     } else {
       const headers = name === 'events' ? {} : { accept: TYPE };
       http.get(url(i), { agent: false, headers }, response => {
@@ -134,7 +146,9 @@ async function read(name, port, count, lists, writes, config) {
   }
   const writer = new Client(config);
   await writer.connect();
-  const { rows: [found] } = await writer.query('SELECT max(version) AS version FROM items');
+  const {
+    rows: [found]
+  } = await writer.query('SELECT max(version) AS version FROM items');
   let version = Number(found.version);
   let writing;
   process.on('message', asked => {
@@ -142,8 +156,12 @@ async function read(name, port, count, lists, writes, config) {
       times.length = bytes = 0;
       const write = async () => {
         const mine = ++version;
-        writing = setTimeout(write, Math.random() * 2000 / writes);
-        await writer.query('UPDATE items SET version = $1 WHERE list = $2 AND id = $3', [mine, mine % Math.min(lists, PARSING), mine % ROWS]);
+        writing = setTimeout(write, (Math.random() * 2000) / writes);
+        await writer.query('UPDATE items SET version = $1 WHERE list = $2 AND id = $3', [
+          mine,
+          mine % Math.min(lists, PARSING),
+          mine % ROWS
+        ]);
         committed.set(mine, performance.now());
       };
       write();
@@ -157,7 +175,8 @@ async function read(name, port, count, lists, writes, config) {
 }
 
 async function measure(name, config, seconds, count, lists, writes) {
-  const start = (...args) => fork(__filename, ['child', ...args.map(each => JSON.stringify(each))], { execArgv: ['--expose-gc'] });
+  const start = (...args) =>
+    fork(__filename, ['child', ...args.map(each => JSON.stringify(each))], { execArgv: ['--expose-gc'] });
   const server = start('serve', name, config);
   const [{ port }] = await once(server, 'message');
   const ask = async (child, what) => (child.send(what), (await once(child, 'message'))[0]);
@@ -176,8 +195,12 @@ async function measure(name, config, seconds, count, lists, writes) {
     await once(child, 'exit');
   }
   return {
-    cores: spent / seconds, p50: at(times, 0.5), p99: at(times, 0.99), bytes: bytes / seconds / count,
-    memory: (full.memory - idle.memory) / count, seen: times.length
+    cores: spent / seconds,
+    p50: at(times, 0.5),
+    p99: at(times, 0.99),
+    bytes: bytes / seconds / count,
+    memory: (full.memory - idle.memory) / count,
+    seen: times.length
   };
 }
 
@@ -189,14 +212,26 @@ async function unchanged(config) {
   const request = new Request('http://localhost/', { headers: { accept: TYPE } });
   const body = (await live.respond(request, text)).body.getReader();
   await body.read();
-  const { lease, lease: { run } } = pool;
+  const {
+    lease,
+    lease: { run }
+  } = pool;
   const alive = setInterval(() => {}, 1000); // nothing else keeps the program while a result rests
   const rounds = { plain: [], rows: [], again: [] };
-  const collect = () => pool.queryTo(new Writable({ write(chunk, encoding, callback) { callback(); } }), text);
-  const again = () => new Promise(resolve => {
-    lease.run = (...work) => run.apply(lease, work).finally(() => setImmediate(resolve));
-    live.changed();
-  });
+  const collect = () =>
+    pool.queryTo(
+      new Writable({
+        write(chunk, encoding, callback) {
+          callback();
+        }
+      }),
+      text
+    );
+  const again = () =>
+    new Promise(resolve => {
+      lease.run = (...work) => run.apply(lease, work).finally(() => setImmediate(resolve));
+      live.changed();
+    });
   const ways = { plain: collect, rows: async () => (await pool.query(text, [], { decode: false })).rows.length, again };
   for (let round = 0; round < 30; round++) {
     for (const name in ways) {
@@ -213,7 +248,9 @@ async function unchanged(config) {
   clearInterval(alive);
   lease.run = run;
   await live.end();
-  const { rows: { length: rowCount } } = await pool.query(text);
+  const {
+    rows: { length: rowCount }
+  } = await pool.query(text);
   await pool.end();
   return { rowCount, ...Object.fromEntries(Object.entries(rounds).map(([name, list]) => [name, at(list, 0.5)])) };
 }
@@ -227,7 +264,8 @@ async function states(config) {
     await send(client.lease, {}, () => answer.request({ text, values }));
     return answer.bytes;
   };
-  const text = 'SELECT id, name, note, CASE WHEN list * 100 + id = $1 THEN 1 ELSE version END FROM items WHERE list < 10 ORDER BY list, id';
+  const text =
+    'SELECT id, name, note, CASE WHEN list * 100 + id = $1 THEN 1 ELSE version END FROM items WHERE list < 10 ORDER BY list, id';
   const before = new State(await bodyOf(text, [-1]));
   const bytes = new State(await bodyOf(text, [500]), before).from(before);
   const many = "SELECT i, 'name ' || i, i % $1 FROM generate_series(1, 10000) i";
@@ -253,23 +291,44 @@ async function main() {
       BEGIN PERFORM pg_notify('changes', 'list' || NEW.list), pg_notify('tables', 'items'); RETURN NULL; END $$;
     CREATE TRIGGER changed AFTER UPDATE ON items FOR EACH ROW EXECUTE FUNCTION changed(); CREATE PUBLICATION items FOR TABLE items; ANALYZE`);
   await database.sql(`GRANT ALL ON items TO ${database.user}`);
-  const config = { host: database.host, port: database.port, user: database.user, password: database.password, database: database.database };
+  const config = {
+    host: database.host,
+    port: database.port,
+    user: database.user,
+    password: database.password,
+    database: database.database
+  };
   const lines = [
-    [`one result, ${count} readers`, 'live', count, 1], [`${count} results with tags of their own`, 'live', count, count],
-    [`${count} results, all with the tag of the table`, 'table', count, count], ['one reader', 'live', 1, 1], ['one reader, 2 writes a second', 'live', 1, 1, 2],
+    [`one result, ${count} readers`, 'live', count, 1],
+    [`${count} results with tags of their own`, 'live', count, count],
+    [`${count} results, all with the tag of the table`, 'table', count, count],
+    ['one reader', 'live', 1, 1],
+    ['one reader, 2 writes a second', 'live', 1, 1, 2],
     [`one result, ${count} readers: polling each second`, 'polling', count, 1],
     [`one result, ${count} readers: subscribe of postgres, JSON, server-sent events`, 'events', count, 1]
   ];
-  console.log(`${WRITES} writes a second, ${ROWS} rows a result\n\n| | cores of the server | commit to page: p50 ms | p99 ms | bytes/s a reader | memory a reader |\n|---|--:|--:|--:|--:|--:|`);
+  console.log(
+    `${WRITES} writes a second, ${ROWS} rows a result\n\n| | cores of the server | commit to page: p50 ms | p99 ms | bytes/s a reader | memory a reader |\n|---|--:|--:|--:|--:|--:|`
+  );
   for (const [title, name, readers, lists, writes = WRITES] of lines) {
     const { cores, p50, p99, bytes, memory } = await measure(name, config, seconds, readers, lists, writes);
-    const cells = [cores.toFixed(2), p50?.toFixed(1), p99?.toFixed(1), bytes.toFixed(0), readers > 1 ? `${(memory / 1000).toFixed(1)} kB` : ''];
+    const cells = [
+      cores.toFixed(2),
+      p50?.toFixed(1),
+      p99?.toFixed(1),
+      bytes.toFixed(0),
+      readers > 1 ? `${(memory / 1000).toFixed(1)} kB` : ''
+    ];
     console.log(`| ${title} | ${cells.join(' | ')} |`);
   }
   const { plain, rows, again, rowCount } = await unchanged(config);
-  console.log(`\n${rowCount} unchanged rows asked again: ${again.toFixed(0)} µs of CPU; a plain query ${rows.toFixed(0)} (into a stream ${plain.toFixed(0)}): ${(again / rows).toFixed(2)} ×`);
+  console.log(
+    `\n${rowCount} unchanged rows asked again: ${again.toFixed(0)} µs of CPU; a plain query ${rows.toFixed(0)} (into a stream ${plain.toFixed(0)}): ${(again / rows).toFixed(2)} ×`
+  );
   const { changed, large } = await states(config);
-  console.log(`One row of 1,000 is new: ${changed} bytes. 10,000 rows, a third of them new, block the process for ${large.toFixed(1)} ms.`);
+  console.log(
+    `One row of 1,000 is new: ${changed} bytes. 10,000 rows, a third of them new, block the process for ${large.toFixed(1)} ms.`
+  );
   await database.stop();
 }
 

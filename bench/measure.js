@@ -106,5 +106,5 @@ function finish(result) {
 }
 
 main(JSON.parse(fs.readFileSync(process.argv[2]))).then(finish, error => {
-  finish({ failed: String(error && error.message || error) });
+  finish({ failed: String((error && error.message) || error) });
 });

@@ -20,7 +20,7 @@ const { startServer } = require('pg-test-fixtures');
 const LIMITS = { functions: 45, files: 10 };
 const TEXT = 'SELECT id, name FROM users LIMIT 1';
 const MODULES = path.join(__dirname, 'node_modules');
-const real = folder => fs.existsSync(folder) ? fs.realpathSync(folder) : folder;
+const real = folder => (fs.existsSync(folder) ? fs.realpathSync(folder) : folder);
 
 /** How each client connects, asks and is closed; `folders` are where its files are. */
 const quickgres = root => ({
@@ -88,8 +88,13 @@ async function pathOf({ folders, open }, config) {
     if (!urls.some(each => href.startsWith(each))) continue;
     const called = functions
       .map(({ functionName: name, ranges: [{ startOffset: at, count }] }) => ({ name, at, count }))
-      .filter(({ count }) => count > 0).sort((a, b) => a.at - b.at);
-    if (called.length > 0) found.set(fileURLToPath(href), called.map(({ name, count }) => ({ name, count })));
+      .filter(({ count }) => count > 0)
+      .sort((a, b) => a.at - b.at);
+    if (called.length > 0)
+      found.set(
+        fileURLToPath(href),
+        called.map(({ name, count }) => ({ name, count }))
+      );
   }
   return found;
 }
@@ -99,7 +104,8 @@ const functionsIn = found => [...found.values()].reduce((sum, list) => sum + lis
 /** What is over the limits. @returns {string[]} */
 function over(found) {
   const sizes = { functions: functionsIn(found), files: found.size };
-  return Object.keys(LIMITS).filter(name => sizes[name] > LIMITS[name])
+  return Object.keys(LIMITS)
+    .filter(name => sizes[name] > LIMITS[name])
     .map(name => `${sizes[name]} ${name}, ${LIMITS[name]} are the limit`);
 }
 
@@ -112,7 +118,8 @@ function list(found, root) {
 
 async function main() {
   const { values, positionals } = parseArgs({
-    options: { all: { type: 'boolean' }, against: { type: 'string' } }, allowPositionals: true
+    options: { all: { type: 'boolean' }, against: { type: 'string' } },
+    allowPositionals: true
   });
   const clients = { ...CLIENTS };
   for (const name in clients) if (positionals.length > 0 && !positionals.includes(name)) delete clients[name];

@@ -43,7 +43,7 @@ async function main(seconds) {
     const results = [[], []];
     for (let round = 0; round < ROUNDS; round++) {
       for (const [i, pool] of pools.entries()) {
-        const used = await measure(pool, queries, program, seconds * 1000 / ROUNDS / 2);
+        const used = await measure(pool, queries, program, (seconds * 1000) / ROUNDS / 2);
         if (round >= WARM) results[i].push(used);
       }
     }

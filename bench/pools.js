@@ -37,15 +37,18 @@ const CLIENTS = {
   quickgres(config, size) {
     const { Pool } = require('../lib/pool');
     const pool = new Pool(config, { size });
-    const write = (chunk, encoding, callback) => { setTimeout(callback, PAUSE); };
+    const write = (chunk, encoding, callback) => {
+      setTimeout(callback, PAUSE);
+    };
     return {
       one: () => pool.query('SELECT 1'),
       slow: () => pool.queryTo(new Writable({ write }), LARGE),
-      transaction: (id, between) => pool.transaction(async tx => {
-        await tx.query(READ, [id]);
-        await between();
-        await tx.query(CHANGE, [id]);
-      })
+      transaction: (id, between) =>
+        pool.transaction(async tx => {
+          await tx.query(READ, [id]);
+          await between();
+          await tx.query(CHANGE, [id]);
+        })
     };
   },
   pg(config, size) {
@@ -61,17 +64,19 @@ const CLIENTS = {
     };
     return {
       one: () => pool.query('SELECT 1'),
-      slow: () => held(async client => {
-        let count = 0;
-        for await (const row of client.query(new QueryStream(LARGE))) if (++count % 64 === 0) await sleep(PAUSE, row);
-      }),
-      transaction: (id, between) => held(async client => {
-        await client.query('BEGIN');
-        await client.query({ name: 'read', text: READ, values: [id] });
-        await between();
-        await client.query({ name: 'change', text: CHANGE, values: [id] });
-        await client.query('COMMIT');
-      })
+      slow: () =>
+        held(async client => {
+          let count = 0;
+          for await (const row of client.query(new QueryStream(LARGE))) if (++count % 64 === 0) await sleep(PAUSE, row);
+        }),
+      transaction: (id, between) =>
+        held(async client => {
+          await client.query('BEGIN');
+          await client.query({ name: 'read', text: READ, values: [id] });
+          await between();
+          await client.query({ name: 'change', text: CHANGE, values: [id] });
+          await client.query('COMMIT');
+        })
     };
   },
   postgres(config, size) {
@@ -79,21 +84,23 @@ const CLIENTS = {
     return {
       one: () => sql`SELECT 1`,
       slow: () => sql.unsafe(LARGE).cursor(64, () => sleep(PAUSE)),
-      transaction: (id, between) => sql.begin(async tx => {
-        await tx`SELECT n FROM counters WHERE id = ${id}`;
-        await between();
-        await tx`UPDATE counters SET n = n + 1 WHERE id = ${id}`;
-      })
+      transaction: (id, between) =>
+        sql.begin(async tx => {
+          await tx`SELECT n FROM counters WHERE id = ${id}`;
+          await between();
+          await tx`UPDATE counters SET n = n + 1 WHERE id = ${id}`;
+        })
     };
   },
   bun({ host, port, user, database }, size) {
     const { SQL } = require('bun');
     const sql = new SQL({ adapter: 'postgres', hostname: host, port, username: user, database, max: size });
     return {
-      transaction: id => sql.begin(async tx => {
-        await tx.unsafe(READ, [id]);
-        await tx.unsafe(CHANGE, [id]);
-      })
+      transaction: id =>
+        sql.begin(async tx => {
+          await tx.unsafe(READ, [id]);
+          await tx.unsafe(CHANGE, [id]);
+        })
     };
   }
 };
@@ -114,18 +121,22 @@ async function measure(name, config) {
   const before = process.cpuUsage();
   await Promise.all(Array.from({ length: WANTED }, worker));
   const { user, system } = process.cpuUsage(before);
-  console.log(JSON.stringify({ rate: count / (performance.now() - start) * 1000, cpu: (user + system) / count }));
+  console.log(JSON.stringify({ rate: (count / (performance.now() - start)) * 1000, cpu: (user + system) / count }));
   process.exit();
 }
 
 /** Transactions and slow readers, for as long as the process lives. */
 function load({ transaction, slow }) {
   for (let id = 1; id <= WANTED; id++) {
-    const go = async () => { for (;;) await transaction(id, () => sleep(20)); };
+    const go = async () => {
+      for (;;) await transaction(id, () => sleep(20));
+    };
     go();
   }
   for (let i = 0; i < 10; i++) {
-    const go = async () => { for (;;) await slow(); };
+    const go = async () => {
+      for (;;) await slow();
+    };
     go();
   }
 }

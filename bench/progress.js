@@ -14,7 +14,7 @@ class Progress {
   step(what) {
     if (this.done === 0) this.started = performance.now();
     const seconds = (performance.now() - this.started) / 1000;
-    const left = this.done < 3 ? '' : `, ${minutes(seconds / this.done * (this.total - this.done))} left`;
+    const left = this.done < 3 ? '' : `, ${minutes((seconds / this.done) * (this.total - this.done))} left`;
     this.done++;
     this.say(`[${this.done}/${this.total}${left}] ${what}`);
   }

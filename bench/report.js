@@ -33,7 +33,10 @@ function title(text, { rows, pending, wire }) {
   return text.replace(/\{(\w+)\}/g, (_, name) => numbers[name]);
 }
 
-const thousands = value => Math.round(value).toString().replace(/\B(?=(?:\d{3})+$)/g, ',');
+const thousands = value =>
+  Math.round(value)
+    .toString()
+    .replace(/\B(?=(?:\d{3})+$)/g, ',');
 
 /** Three significant digits. */
 function short(value) {
@@ -72,14 +75,17 @@ function cells({ clients }) {
   const ours = clients.find(({ client, runs }) => client === OURS && runs);
   const names = Object.keys(FIGURES);
   const spread = clients.some(({ runs }) => runs && runs.length > 1);
-  const head = ['', ...names.flatMap(name => [HEADINGS[name], ...spread ? ['spread'] : [], '/ ours'])];
+  const head = ['', ...names.flatMap(name => [HEADINGS[name], ...(spread ? ['spread'] : []), '/ ours'])];
   const lines = clients.map(entry => {
     if (!entry.runs) return [entry.label, `– ${entry.cannot}`];
-    return [entry.label, ...names.flatMap(name => {
-      const { median, low, high } = entry[name];
-      const ratio = ours ? (median / ours[name].median).toFixed(2) : '';
-      return [short(median), ...spread ? [`${short(low)}–${short(high)}`] : [], ratio];
-    })];
+    return [
+      entry.label,
+      ...names.flatMap(name => {
+        const { median, low, high } = entry[name];
+        const ratio = ours ? (median / ours[name].median).toFixed(2) : '';
+        return [short(median), ...(spread ? [`${short(low)}–${short(high)}`] : []), ratio];
+      })
+    ];
   });
   return [head, ...lines];
 }
@@ -88,11 +94,15 @@ function cells({ clients }) {
 function text(table) {
   const lines = cells(table);
   const widths = lines[0].map((_, column) =>
-    Math.max(...lines.filter(line => line.length > 2 || column === 0).map(line => line[column].length)));
-  const print = line => line.map((cell, column) => {
-    if (line.length === 2) return column ? cell : cell.padEnd(widths[0]);
-    return column ? cell.padStart(widths[column]) : cell.padEnd(widths[0]);
-  }).join('  ');
+    Math.max(...lines.filter(line => line.length > 2 || column === 0).map(line => line[column].length))
+  );
+  const print = line =>
+    line
+      .map((cell, column) => {
+        if (line.length === 2) return column ? cell : cell.padEnd(widths[0]);
+        return column ? cell.padStart(widths[column]) : cell.padEnd(widths[0]);
+      })
+      .join('  ');
   return [`${table.title} (${table.name})`, ...lines.map(print)].join('\n');
 }
 
@@ -119,22 +129,29 @@ function compare(tables) {
     const { aims = {} } = workloads[workload];
     const ours = clients.find(({ client, runs }) => client === OURS && runs);
     if (!ours || link !== workloads[workload].links[0]) return [];
-    return clients.filter(({ client, runs }) => aims[client] && runs).map(entry => ({
-      name,
-      label: entry.label,
-      aim: aims[entry.client],
-      ratio: ours.cpu.median / entry.cpu.median
-    }));
+    return clients
+      .filter(({ client, runs }) => aims[client] && runs)
+      .map(entry => ({
+        name,
+        label: entry.label,
+        aim: aims[entry.client],
+        ratio: ours.cpu.median / entry.cpu.median
+      }));
   });
 }
 
 /** Workloads of ours whose CPU per operation is to be at most so much of that of another one. */
-const OWN_AIMS = [['select-batch', 'select-pipelined', 0.35], ['pending', 'select-pipelined', 1.5]];
+const OWN_AIMS = [
+  ['select-batch', 'select-pipelined', 0.35],
+  ['pending', 'select-pipelined', 1.5]
+];
 
 /** The same with workloads of ours. */
 function compareOwn(tables) {
-  const find = name => tables.filter(table => table.name === name)
-    .flatMap(({ clients }) => clients.filter(({ client, runs }) => client === OURS && runs));
+  const find = name =>
+    tables
+      .filter(table => table.name === name)
+      .flatMap(({ clients }) => clients.filter(({ client, runs }) => client === OURS && runs));
   return OWN_AIMS.flatMap(([name, other, aim]) => {
     const [[one], [two]] = [find(name), find(other)];
     return one && two ? [{ name, label: `our ${other}`, aim, ratio: one.cpu.median / two.cpu.median }] : [];
@@ -157,12 +174,16 @@ function aims(tables) {
  */
 function against(tables) {
   const lines = tables.map(({ name, clients }) => {
-    const [ours, other, floor] = [OURS, 'against', 'floor'].map(each => clients.find(({ client }) => client === each)?.runs);
+    const [ours, other, floor] = [OURS, 'against', 'floor'].map(
+      each => clients.find(({ client }) => client === each)?.runs
+    );
     const ratios = (runs, to) => summary(runs.map((run, round) => FIGURES.cpu(run) / FIGURES.cpu(to[round])));
     if (!ours || !other || ours.length !== other.length) return `  ${name.padEnd(20)} –`;
     const { median, low, high } = ratios(ours, other);
-    const floors = floor?.length === ours.length
-      ? `   ${ratios(ours, floor).median.toFixed(2)} × floor, was ${ratios(other, floor).median.toFixed(2)}` : '';
+    const floors =
+      floor?.length === ours.length
+        ? `   ${ratios(ours, floor).median.toFixed(2)} × floor, was ${ratios(other, floor).median.toFixed(2)}`
+        : '';
     const mark = median > 1.05 ? '*' : ' ';
     return `${mark} ${name.padEnd(20)} ${median.toFixed(2)} (${low.toFixed(2)}–${high.toFixed(2)})${floors}`;
   });
@@ -171,18 +192,22 @@ function against(tables) {
 
 /** The whole run in Markdown. */
 function document({ machine, options, tables }, name) {
-  const versions = Object.entries(machine.versions).map(entry => entry.join(' ')).join(', ');
-  return [
-    '# Results',
-    `\`npm run bench\` on ${machine.date}: ${machine.cpu}, ${machine.memory}, ${machine.system}, ` +
-      `Node.js ${machine.node}, PostgreSQL ${machine.postgresql}. ${versions}.`,
-    `${options.rounds} rounds; each measurement ${options.seconds} s after ${options.warmup} s that do not ` +
-      'count, in a process of its own. Figures are medians, with the lowest and the highest; "/ ours" is a ' +
-      'figure divided by ours. CPU is user and system time of the client process. README.md tells what is ' +
-      'measured and how.',
-    `![CPU per operation](${name}.svg)`,
-    ...tables.map(markdown)
-  ].join('\n\n') + '\n';
+  const versions = Object.entries(machine.versions)
+    .map(entry => entry.join(' '))
+    .join(', ');
+  return (
+    [
+      '# Results',
+      `\`npm run bench\` on ${machine.date}: ${machine.cpu}, ${machine.memory}, ${machine.system}, ` +
+        `Node.js ${machine.node}, PostgreSQL ${machine.postgresql}. ${versions}.`,
+      `${options.rounds} rounds; each measurement ${options.seconds} s after ${options.warmup} s that do not ` +
+        'count, in a process of its own. Figures are medians, with the lowest and the highest; "/ ours" is a ' +
+        'figure divided by ours. CPU is user and system time of the client process. README.md tells what is ' +
+        'measured and how.',
+      `![CPU per operation](${name}.svg)`,
+      ...tables.map(markdown)
+    ].join('\n\n') + '\n'
+  );
 }
 
 /**
@@ -198,13 +223,18 @@ function write(results, directory, name, isPart = false) {
   if (isPart && fs.existsSync(file('json'))) {
     const before = JSON.parse(fs.readFileSync(file('json'))).tables;
     const all = new Map([...before, ...results.tables].map(table => [table.name, table]));
-    const names = Object.entries(workloads).flatMap(([each, { links }]) => links.map(link => link === 'unix' ? each : `${each}@${link}`));
+    const names = Object.entries(workloads).flatMap(([each, { links }]) =>
+      links.map(link => (link === 'unix' ? each : `${each}@${link}`))
+    );
     results = { ...results, tables: names.filter(each => all.has(each)).map(each => all.get(each)) };
   }
   fs.writeFileSync(file('json'), `${JSON.stringify(results, null, 1)}\n`);
   fs.writeFileSync(file('md'), document(results, name));
   const http = path.join(directory, 'http.json');
-  fs.writeFileSync(file('svg'), chart(results.tables, OURS, fs.existsSync(http) ? JSON.parse(fs.readFileSync(http)) : []));
+  fs.writeFileSync(
+    file('svg'),
+    chart(results.tables, OURS, fs.existsSync(http) ? JSON.parse(fs.readFileSync(http)) : [])
+  );
 }
 
 module.exports = { title, table, text, aims, against, write, short };

@@ -76,8 +76,9 @@ async function load(asked, text) {
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const before = process.cpuUsage();
-  const child = spawn(process.execPath, ['-e', ASKING, server.address().port, CONNECTIONS, SECONDS],
-    { stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, ['-e', ASKING, server.address().port, CONNECTIONS, SECONDS], {
+    stdio: ['ignore', 'pipe', 'inherit']
+  });
   const [count, latency] = JSON.parse(Buffer.concat(await child.stdout.toArray()));
   const { user, system } = process.cpuUsage(before);
   server.closeAllConnections();

@@ -36,7 +36,11 @@ const ROWS = [
 const CLIENTS = {
   async quickgres({ place, user, tls, require_auth, values }) {
     const client = new Client({
-      ...place, user, require_auth, sslmode: tls ? 'require' : 'disable', sslnegotiation: tls ?? 'postgres'
+      ...place,
+      user,
+      require_auth,
+      sslmode: tls ? 'require' : 'disable',
+      sslnegotiation: tls ?? 'postgres'
     });
     const connected = client.connect();
     const { rows } = await client.query(values ? PARAMETERIZED : TEXT, values);
@@ -51,7 +55,10 @@ const CLIENTS = {
 
   async pg({ place, user, tls, values }) {
     const client = new pg.Client({
-      ...place, user, ssl: tls && { rejectUnauthorized: false }, sslnegotiation: tls
+      ...place,
+      user,
+      ssl: tls && { rejectUnauthorized: false },
+      sslnegotiation: tls
     });
     client.on('error', () => {});
     const connected = client.connect();
@@ -63,8 +70,12 @@ const CLIENTS = {
 
   async postgres({ place, user, tls, values }) {
     const sql = postgres({
-      ...place, username: user, ssl: tls && { rejectUnauthorized: false }, sslnegotiation: tls,
-      max: 1, fetch_types: false
+      ...place,
+      username: user,
+      ssl: tls && { rejectUnauthorized: false },
+      sslnegotiation: tls,
+      max: 1,
+      fetch_types: false
     });
     const [{ n }] = await sql.unsafe(values ? PARAMETERIZED : TEXT, values);
     sql.end({ timeout: 0 }).catch(() => {});
@@ -96,8 +107,11 @@ async function main() {
     tls: true,
     users: { trust: {}, password: secret, scram: secret, md5: { ...secret, encryption: 'md5' } },
     hba: [
-      'local all all trust', 'host all trust all trust', 'host all password all password',
-      'host all md5 all md5', 'host all scram all scram-sha-256'
+      'local all all trust',
+      'host all trust all trust',
+      'host all password all password',
+      'host all md5 all md5',
+      'host all scram all scram-sha-256'
     ]
   });
   const proxy = await startProxy({ target: server, delay: DELAY });

@@ -51,13 +51,18 @@ const OPTIONS = {
   module: { type: 'string' },
   against: { type: 'string' },
   out: { type: 'string', default: path.join(__dirname, 'results') },
-  rounds: number, seconds: number, warmup: number, rows: number, pending: number, timeout: number
+  rounds: number,
+  seconds: number,
+  warmup: number,
+  rows: number,
+  pending: number,
+  timeout: number
 };
 
 /** The command line, checked. */
 function readOptions() {
   const { values } = parseArgs({ options: OPTIONS });
-  const options = { ...values.quick ? QUICK : FULL, ...values };
+  const options = { ...(values.quick ? QUICK : FULL), ...values };
   for (const name of Object.keys(FULL)) {
     options[name] = Number(options[name]);
     if (!(options[name] >= 0)) throw new Error(`--${name} must be a number`);
@@ -70,8 +75,9 @@ function readOptions() {
     else if (!options.clients.includes(name)) options.clients.push(name);
   }
   for (const name of options.clients) if (!CLIENTS.includes(name)) throw new Error(`no client ${name}`);
-  options.tables = values.only ? values.only.split(',').map(chosen) : Object.entries(workloads)
-    .flatMap(([workload, { links }]) => links.map(link => ({ workload, link })));
+  options.tables = values.only
+    ? values.only.split(',').map(chosen)
+    : Object.entries(workloads).flatMap(([workload, { links }]) => links.map(link => ({ workload, link })));
   const [part, parts] = values.part.split('/').map(Number);
   if (!(part > 0 && part <= parts)) throw new Error('--part must be like 1/3');
   options.isPart = parts > 1;
@@ -127,9 +133,14 @@ function findRunners(temporary, options) {
 function runProgram([program, ...args], timeout, env) {
   const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'], env });
   const output = { stdout: '', stderr: '' };
-  for (const name of ['stdout', 'stderr']) child[name].on('data', chunk => { output[name] += chunk; });
+  for (const name of ['stdout', 'stderr'])
+    child[name].on('data', chunk => {
+      output[name] += chunk;
+    });
   // Node.js 26 sometimes never ends in process.exit(): a compiling thread of V8 waits for the main one, which waits for it.
-  child.stdout.on('data', () => { if (output.stdout.endsWith('\n')) child.kill('SIGKILL'); });
+  child.stdout.on('data', () => {
+    if (output.stdout.endsWith('\n')) child.kill('SIGKILL');
+  });
   let late = false;
   const timer = setTimeout(() => {
     late = true;
@@ -225,11 +236,15 @@ class Bench {
         else failed[client] = result.cannot || result.failed;
       }
     }
-    return report.table(place, this.options, this.options.clients.map(client => {
-      const { label, labels = {} } = this.adapters[client];
-      const cannot = this.cannot(client, place) || failed[client] || 'no time left';
-      return { client, label: labels[workload] || label, runs: runs[client], cannot };
-    }));
+    return report.table(
+      place,
+      this.options,
+      this.options.clients.map(client => {
+        const { label, labels = {} } = this.adapters[client];
+        const cannot = this.cannot(client, place) || failed[client] || 'no time left';
+        return { client, label: labels[workload] || label, runs: runs[client], cannot };
+      })
+    );
   }
 
   outOfTime() {
@@ -260,11 +275,16 @@ class Bench {
     const results = { machine: this.machine(), options: this.settings(), tables };
     report.write(results, this.options.out, this.options.name, this.options.isPart);
     const file = path.join(path.relative('.', this.options.out), this.options.name);
-    console.log(`\n${this.options.against ? report.against(tables) : report.aims(tables)}\n${file}.json, .md and .svg have been written.`);
+    console.log(
+      `\n${this.options.against ? report.against(tables) : report.aims(tables)}\n${file}.json, .md and .svg have been written.`
+    );
   }
 
   settings() {
-    return { ...Object.fromEntries(Object.keys(FULL).map(name => [name, this.options[name]])), wire: this.options.wire };
+    return {
+      ...Object.fromEntries(Object.keys(FULL).map(name => [name, this.options[name]])),
+      wire: this.options.wire
+    };
   }
 
   machine() {

@@ -16,9 +16,16 @@ const LIMITS = { core: 184_100, pool: 203_600 };
 
 /** @returns {Promise<{bytes: number, gzipped: number}>} the size of what an entry point loads */
 async function bundled(entry, resolveDir = root) {
-  const { outputFiles: [{ contents }] } = await build({
-    stdin: { contents: `module.exports = require('${entry}')`, resolveDir }, bundle: true, minify: true, write: false, platform: 'node',
-    external: ['pg-native', 'cloudflare:sockets'], logLevel: 'error'
+  const {
+    outputFiles: [{ contents }]
+  } = await build({
+    stdin: { contents: `module.exports = require('${entry}')`, resolveDir },
+    bundle: true,
+    minify: true,
+    write: false,
+    platform: 'node',
+    external: ['pg-native', 'cloudflare:sockets'],
+    logLevel: 'error'
   });
   return { bytes: contents.length, gzipped: gzipSync(contents, { level: 9 }).length };
 }
@@ -26,7 +33,8 @@ async function bundled(entry, resolveDir = root) {
 /** @returns {Promise<string[]>} which limits are exceeded */
 async function exceeded() {
   const sizes = { core: await bundled('./index.js'), pool: await bundled('./lib/pool') };
-  return Object.keys(LIMITS).filter(name => sizes[name].bytes > LIMITS[name])
+  return Object.keys(LIMITS)
+    .filter(name => sizes[name].bytes > LIMITS[name])
     .map(name => `the bundle of the ${name} has ${sizes[name].bytes} bytes, ${LIMITS[name]} are the limit`);
 }
 
@@ -42,7 +50,8 @@ function linesByFolder(files) {
 module.exports = { LIMITS, exceeded };
 
 async function main() {
-  const print = (what, ...numbers) => console.log(numbers.map(each => each.toLocaleString('en').padStart(9)).join('') + `  ${what}`);
+  const print = (what, ...numbers) =>
+    console.log(numbers.map(each => each.toLocaleString('en').padStart(9)).join('') + `  ${what}`);
   console.log(' minified  gzipped');
   const peers = ['pg', 'postgres'].filter(name => fs.existsSync(path.join(__dirname, 'node_modules', name)));
   for (const entry of ['./index.js', ...CAPABILITIES.map(unit => `./${unit}`), './client-parser/index.js', ...peers]) {
@@ -52,7 +61,10 @@ async function main() {
   console.log('    lines');
   const lines = linesByFolder(readHouse(root));
   for (const [unit, count] of lines) print(unit, count);
-  print('all', [...lines.values()].reduce((sum, count) => sum + count, 0));
+  print(
+    'all',
+    [...lines.values()].reduce((sum, count) => sum + count, 0)
+  );
   const over = await exceeded();
   for (const each of over) console.error(each);
   process.exitCode = over.length > 0 ? 1 : 0;

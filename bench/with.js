@@ -24,10 +24,11 @@ function ways(session) {
     'a query': i => session.query(TEXT, [i]),
     'with settings, one session for all': i => mine.query(TEXT, [i]),
     'with settings, a session for each': i => session.with({ 'app.tenant': i }).query(TEXT, [i]),
-    'a transaction for each': i => session.transaction(async tx => {
-      await tx.query("SELECT set_config('app.tenant', $1, true)", [i]);
-      return tx.query(TEXT, [i]);
-    })
+    'a transaction for each': i =>
+      session.transaction(async tx => {
+        await tx.query("SELECT set_config('app.tenant', $1, true)", [i]);
+        return tx.query(TEXT, [i]);
+      })
   };
 }
 
@@ -44,7 +45,11 @@ async function compare(all, count, rounds, measure) {
   const [first] = Object.keys(all);
   for (const [name, each] of Object.entries(figures)) {
     const ratios = each.map((figure, round) => figure / figures[first][round]);
-    console.log(`${name.padEnd(36)} ${median([...each]).toFixed(2).padStart(8)}  ${median(ratios).toFixed(2).padStart(6)} ×`);
+    console.log(
+      `${name.padEnd(36)} ${median([...each])
+        .toFixed(2)
+        .padStart(8)}  ${median(ratios).toFixed(2).padStart(6)} ×`
+    );
   }
 }
 
@@ -94,7 +99,10 @@ async function main([kind]) {
 
 /** @returns {number} microseconds of CPU that a process has used, in steps of 10,000; Linux alone tells */
 function usedBy(pid) {
-  const [, , ...fields] = fs.readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/\(.*\)/, '').split(' ');
+  const [, , ...fields] = fs
+    .readFileSync(`/proc/${pid}/stat`, 'utf8')
+    .replace(/\(.*\)/, '')
+    .split(' ');
   return 1e4 * (Number(fields[11]) + Number(fields[12]));
 }
 
@@ -105,7 +113,11 @@ async function replan(server, client) {
     CREATE POLICY own ON items USING (id % 2 = current_setting('app.parity')::int)`);
   const settings = [0, 1].map(parity => client.with({ role: 'one', 'app.parity': parity }));
   const roles = ['one', 'two'].map(role => client.with({ role, 'app.parity': 0 }));
-  const all = { 'one session': i => settings[0].query(TEXT, [i]), 'settings alternate': i => settings[i % 2].query(TEXT, [i]), 'roles alternate': i => roles[i % 2].query(TEXT, [i]) };
+  const all = {
+    'one session': i => settings[0].query(TEXT, [i]),
+    'settings alternate': i => settings[i % 2].query(TEXT, [i]),
+    'roles alternate': i => roles[i % 2].query(TEXT, [i])
+  };
   console.log('µs of server CPU a query under row-level security');
   await compare(all, 20000, 5, () => {
     const before = usedBy(client.processId);

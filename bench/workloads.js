@@ -118,8 +118,8 @@ module.exports = {
     operations: IN_FLIGHT,
     before: 'TRUNCATE inserted',
     turn(session, context) {
-      const lists = context.inserts ||
-        (context.inserts = context.ids.map((id, index) => [String(index), `name of ${id}`]));
+      const lists =
+        context.inserts || (context.inserts = context.ids.map((id, index) => [String(index), `name of ${id}`]));
       return burst(session, S.insert, lists);
     }
   },
@@ -137,15 +137,26 @@ module.exports = {
       };
       // Other sessions each turn, up to a number that the floor can make bytes for before it is measured.
       context.turn = ((context.turn || 0) + 1) % 4;
-      const first = context.process * OWNERS / 2 + context.turn * sessions.length * SESSIONS;
-      await Promise.all(sessions.map((session, index) => {
-        const ids = Array.from({ length: SESSIONS }, (_, i) => String(1 + first + index * SESSIONS + i));
-        if (session.burst) {
-          return session.burst(S.owner, ids.map(id => [id])).then(() =>
-            session.burst(S.update, ids.map(id => ['0123456789abcdef'.repeat(4), id])));
-        }
-        return Promise.all(ids.map(id => one(session, id)));
-      }));
+      const first = (context.process * OWNERS) / 2 + context.turn * sessions.length * SESSIONS;
+      await Promise.all(
+        sessions.map((session, index) => {
+          const ids = Array.from({ length: SESSIONS }, (_, i) => String(1 + first + index * SESSIONS + i));
+          if (session.burst) {
+            return session
+              .burst(
+                S.owner,
+                ids.map(id => [id])
+              )
+              .then(() =>
+                session.burst(
+                  S.update,
+                  ids.map(id => ['0123456789abcdef'.repeat(4), id])
+                )
+              );
+          }
+          return Promise.all(ids.map(id => one(session, id)));
+        })
+      );
     }
   },
 
@@ -155,42 +166,76 @@ module.exports = {
   }),
 
   'rows-iterated': readingRows('untouched, in a loop over the result', 'iterated', undefined, { aims: { floor: 1.8 } }),
-  'rows-one-column': readingRows('one column read', 'rows', rows => {
-    if (typeof rows === 'number') return;
-    let length = 0;
-    for (const row of rows) length += row.c5.length;
-    expect(length > 0, true, 'a length');
-  }, { aims: { floor: 3, pg: 0.2 } }),
+  'rows-one-column': readingRows(
+    'one column read',
+    'rows',
+    rows => {
+      if (typeof rows === 'number') return;
+      let length = 0;
+      for (const row of rows) length += row.c5.length;
+      expect(length > 0, true, 'a length');
+    },
+    { aims: { floor: 3, pg: 0.2 } }
+  ),
 
   'rows-all-columns': readingRows('all columns read', 'rows', rows => {
     let length = 0;
     for (const row of rows) {
-      length += row.c1.length + row.c2.length + row.c3.length + row.c4.length + row.c5.length +
-        row.c6.length + row.c7.length + row.c8.length + row.c9.length + row.c10.length;
+      length +=
+        row.c1.length +
+        row.c2.length +
+        row.c3.length +
+        row.c4.length +
+        row.c5.length +
+        row.c6.length +
+        row.c7.length +
+        row.c8.length +
+        row.c9.length +
+        row.c10.length;
     }
     expect(length > 0, true, 'a length');
   }),
 
-  'rows-objects': readingRows('as objects of strings', 'objects', (rows, context) => {
-    expect(rows[context.rows - 1].c10.length, 32, 'length of c10');
-  }, { aims: { pg: 0.6, 'pg-pipeline': 0.6, postgres: 0.5 } }),
+  'rows-objects': readingRows(
+    'as objects of strings',
+    'objects',
+    (rows, context) => {
+      expect(rows[context.rows - 1].c10.length, 32, 'length of c10');
+    },
+    { aims: { pg: 0.6, 'pg-pipeline': 0.6, postgres: 0.5 } }
+  ),
 
-  'rows-objects-typed': readingRows('ten types, as objects of defaults', 'typed', (rows, context) => {
-    expect(rows[context.rows - 1].hash.length, 32, 'length of hash');
-  }, { aims: { pg: 0.6, 'pg-pipeline': 0.6, postgres: 0.5 } }),
+  'rows-objects-typed': readingRows(
+    'ten types, as objects of defaults',
+    'typed',
+    (rows, context) => {
+      expect(rows[context.rows - 1].hash.length, 32, 'length of hash');
+    },
+    { aims: { pg: 0.6, 'pg-pipeline': 0.6, postgres: 0.5 } }
+  ),
 
   'rows-arrays': readingRows('as arrays of strings', 'arrays', (rows, context) => {
     expect(rows[context.rows - 1][9].length, 32, 'length of the last column');
   }),
-  'rows-decoded': readingRows('ten types, as objects of JavaScript values', 'decoded', (rows, context) => {
-    expect(typeof rows[context.rows - 1].id, 'number', 'type of id');
-  }, { aims: { pg: 0.6, 'pg-pipeline': 0.6 } }),
+  'rows-decoded': readingRows(
+    'ten types, as objects of JavaScript values',
+    'decoded',
+    (rows, context) => {
+      expect(typeof rows[context.rows - 1].id, 'number', 'type of id');
+    },
+    { aims: { pg: 0.6, 'pg-pipeline': 0.6 } }
+  ),
 
   'rows-binary': readingRows('ten types, binary format, untouched', 'binary'),
 
-  'rows-kept': readingRows('kept, {wire} MiB on the wire; memory after a collection', 'rows', (rows, context) => {
-    context.kept = rows;
-  }, { once: true, kept: true }),
+  'rows-kept': readingRows(
+    'kept, {wire} MiB on the wire; memory after a collection',
+    'rows',
+    (rows, context) => {
+      context.kept = rows;
+    },
+    { once: true, kept: true }
+  ),
 
   'pass-null': passing('a null Writable', nullWritable, { aims: { floor: 1.25 } }),
   'pass-file': passing('a file', fileWritable),
@@ -201,7 +246,7 @@ module.exports = {
       const http = context.http || (context.http = await HttpReader.start(context.temporary));
       const [response, answer] = await http.request();
       await session.passTo(response, S.rows);
-      expect(await answer > context.rows * 60, true, 'enough bytes');
+      expect((await answer) > context.rows * 60, true, 'enough bytes');
     },
     close: context => context.http && context.http.stop()
   },
@@ -243,7 +288,9 @@ module.exports = {
     operations: 'rows',
     async turn(session, context) {
       let count = 0;
-      await session.cursor(S.rows, CURSOR, rows => { count += rows; });
+      await session.cursor(S.rows, CURSOR, rows => {
+        count += rows;
+      });
       expect(count, context.rows, 'rows');
     }
   },
@@ -278,7 +325,9 @@ module.exports = {
       if (session.repeat) return session.repeat(S.select, values, context.pending);
       let open = context.pending;
       await new Promise((resolve, reject) => {
-        const done = () => { if (--open === 0) resolve(); };
+        const done = () => {
+          if (--open === 0) resolve();
+        };
         for (let i = 0; i < context.pending; i++) {
           session.query(S.select, values[i % IN_FLIGHT]).then(done, reject);
         }

@@ -8,7 +8,11 @@ export class Client extends FrameReader {
    * @param {number} [binary] 1 for binary columns whose RowDescription does not say so
    * @param {object} [options] `{ decode }`
    */
-  constructor(binary, options) { super(new RowReader({ ...options, binary })); }
+  constructor(binary, options) {
+    super(new RowReader({ ...options, binary }));
+  }
 
-  onData(data) { this.push(view(data)); }
+  onData(data) {
+    this.push(view(data));
+  }
 }

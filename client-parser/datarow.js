@@ -1,7 +1,8 @@
 // DataRow messages, and the classes of rows.
 
 /** @returns {number} the signed big-endian 32-bit integer at `off` */
-export const int32 = (bytes, off) => bytes[off] << 24 | bytes[off + 1] << 16 | bytes[off + 2] << 8 | bytes[off + 3];
+export const int32 = (bytes, off) =>
+  (bytes[off] << 24) | (bytes[off + 1] << 16) | (bytes[off + 2] << 8) | bytes[off + 3];
 
 /** @returns {number} the offset behind the message at `off` */
 export const endOf = (bytes, off) => off + 1 + int32(bytes, off + 1);
@@ -11,9 +12,9 @@ export function check(ok, { error }, name) {
   if (!ok) throw error(`${name} of a wrong length`);
 }
 
-export const uint16 = (bytes, off) => bytes[off] << 8 | bytes[off + 1];
+export const uint16 = (bytes, off) => (bytes[off] << 8) | bytes[off + 1];
 
-export const int16 = (bytes, off) => uint16(bytes, off) << 16 >> 16;
+export const int16 = (bytes, off) => (uint16(bytes, off) << 16) >> 16;
 
 export const slice = (bytes, start, end) => bytes.subarray(start, end);
 
@@ -50,7 +51,10 @@ export class Chunk {
  * @returns {string} see Chunk
  */
 function decode(chunk, off) {
-  const { bytes, type: { platform } } = chunk;
+  const {
+    bytes,
+    type: { platform }
+  } = chunk;
   let to = endOf(bytes, off);
   const end = off === chunk.to ? Math.min(chunk.end, off + BLOCK) : to;
   for (let next; to + 5 < end && bytes[to] === 68 && (next = endOf(bytes, to)) > to && next <= end;) to = next; // D
@@ -66,8 +70,10 @@ function decode(chunk, off) {
  */
 function textAt(chunk, offset, start, end, target) {
   const { bytes } = chunk;
-  const text = offset >= chunk.from && offset < chunk.to ? chunk.text
-  : (target || chunk.last === (chunk.last = offset)) && decode(chunk, offset);
+  const text =
+    offset >= chunk.from && offset < chunk.to
+      ? chunk.text
+      : (target || chunk.last === (chunk.last = offset)) && decode(chunk, offset);
   if (text) {
     let i = chunk.ascii ? end : start;
     while (i < end && bytes[i] < 128) i++;
@@ -93,7 +99,10 @@ export const checkRow = (chunk, off) => read(chunk, off, chunk.type.count);
  * @returns {*} the target, or the value
  */
 function read(chunk, offset, first, target, names) {
-  const { bytes, type: { count, decoders, platform } } = chunk;
+  const {
+    bytes,
+    type: { count, decoders, platform }
+  } = chunk;
   const end = endOf(bytes, offset);
   let off = offset + 7;
   for (let i = 0; i < count; i++) {
@@ -117,16 +126,21 @@ export const arrayAt = (chunk, offset) => read(chunk, offset, 0, []);
 /** Of several columns with one name, the last counts. */
 export function objectAt(chunk, offset) {
   const { Shape, names } = chunk.type;
-  return Shape ? read(chunk, offset, 0, new Shape(), names)
-  : Object.fromEntries(arrayAt(chunk, offset).map((value, i) => [names[i], value]));
+  return Shape
+    ? read(chunk, offset, 0, new Shape(), names)
+    : Object.fromEntries(arrayAt(chunk, offset).map((value, i) => [names[i], value]));
 }
 
 /** The members of every row. A column with a member's name is read by index and by get(). */
 export class Members {
   /** @returns {Object<string, *>} a plain object */
-  toObject() { return objectAt(this[CHUNK](), this[OFFSET]); }
+  toObject() {
+    return objectAt(this[CHUNK](), this[OFFSET]);
+  }
 
-  toArray() { return arrayAt(this[CHUNK](), this[OFFSET]); }
+  toArray() {
+    return arrayAt(this[CHUNK](), this[OFFSET]);
+  }
 
   /**
    * @param {string|number} column its name (of several, the last) or its index from 0
@@ -137,23 +151,35 @@ export class Members {
     return this.rowColumns[index] && read(this[CHUNK](), this[OFFSET], index, null);
   }
 
-  toJSON() { return this.toObject(); }
+  toJSON() {
+    return this.toObject();
+  }
 
   get rowBuffer() {
     const { bytes } = this[CHUNK]();
     return bytes.subarray(this[OFFSET], endOf(bytes, this[OFFSET]));
   }
 
-  get rowParser() { return this[CHUNK]().type.rowParser; }
+  get rowParser() {
+    return this[CHUNK]().type.rowParser;
+  }
 
-  get rowColumns() { return this[CHUNK]().type.rowParser.columns; }
+  get rowColumns() {
+    return this[CHUNK]().type.rowParser.columns;
+  }
 
-  get columnCount() { return this[CHUNK]().type.count; }
+  get columnCount() {
+    return this[CHUNK]().type.count;
+  }
 
   /** 0 text, 1 binary. */
-  get dataFormat() { return this[CHUNK]().type.format; }
+  get dataFormat() {
+    return this[CHUNK]().type.format;
+  }
 
-  [Symbol.iterator]() { return this.toArray()[Symbol.iterator](); }
+  [Symbol.iterator]() {
+    return this.toArray()[Symbol.iterator]();
+  }
 }
 delete Members.prototype.constructor; // a column may have this name
 
@@ -181,11 +207,14 @@ export function rowClass(type) {
     }
   }
   Object.setPrototypeOf(Row.prototype, Members.prototype);
-  const define = (name, index, enumerable) => Object.defineProperty(Row.prototype, name, {
-    get() { return read(this[CHUNK](), this[OFFSET], index, null); },
-    configurable: true,
-    enumerable
-  });
+  const define = (name, index, enumerable) =>
+    Object.defineProperty(Row.prototype, name, {
+      get() {
+        return read(this[CHUNK](), this[OFFSET], index, null);
+      },
+      configurable: true,
+      enumerable
+    });
   // Names first: row[0] is the first column, even if another column has the name '0'.
   type.names.forEach((name, index) => Object.hasOwn(Members.prototype, name) || define(name, index, true));
   type.names.forEach((name, index) => define(index, index, false));

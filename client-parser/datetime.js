@@ -13,7 +13,7 @@ const EPOCH = 946684800000; // 2000-01-01, in a Date's milliseconds
 // The greatest numbers mean infinity, the least ones -infinity.
 const LAST_DAY = 2 ** 31 - 1;
 const LAST = 2n ** 63n - 1n;
-const infinity = (value, last) => value === last ? 'infinity' : ~value === last ? '-infinity' : undefined;
+const infinity = (value, last) => (value === last ? 'infinity' : ~value === last ? '-infinity' : undefined);
 
 /** @returns {string} the date so many days after 2000-01-01, in the proleptic Gregorian calendar */
 function dateOf(days, time = '') {
@@ -27,15 +27,19 @@ function dateOf(days, time = '') {
 
 function timeOf(micros) {
   const seconds = Number(micros / 1000000n);
-  return `${pad(floor(seconds / 3600))}:${pad(floor(seconds / 60) % 60)}:${pad(seconds % 60)}${
-    `.${pad(micros % 1000000n, 6)}`.replace(/\.?0+$/, '')}`;
+  return `${pad(floor(seconds / 3600))}:${pad(floor(seconds / 60) % 60)}:${pad(seconds % 60)}${`.${pad(micros % 1000000n, 6)}`.replace(
+    /\.?0+$/,
+    ''
+  )}`;
 }
 
-const timestampOf = zone => (...place) => {
-  const micros = bigint(...place);
-  const time = (micros % DAY + DAY) % DAY;
-  return infinity(micros, LAST) ?? dateOf(Number((micros - time) / DAY), ` ${timeOf(time)}${zone}`);
-};
+const timestampOf =
+  zone =>
+  (...place) => {
+    const micros = bigint(...place);
+    const time = ((micros % DAY) + DAY) % DAY;
+    return infinity(micros, LAST) ?? dateOf(Number((micros - time) / DAY), ` ${timeOf(time)}${zone}`);
+  };
 
 export const timestamp = timestampOf('');
 export const timestamptz = timestampOf('+00');
@@ -61,7 +65,11 @@ export const interval = sized(16, (bytes, start) => {
   if (whole && infinity(days, LAST_DAY) === whole && days === months) return whole;
   let result = '';
   let before = 0; // the previous part
-  for (const [value, unit] of [[months / 12 | 0, 'year'], [months % 12, 'mon'], [days, 'day']]) {
+  for (const [value, unit] of [
+    [(months / 12) | 0, 'year'],
+    [months % 12, 'mon'],
+    [days, 'day']
+  ]) {
     if (!value) continue;
     result += `${before < 0 && value > 0 ? '+' : ''}${value} ${unit}${value === 1 ? ' ' : 's '}`;
     before = value;
@@ -81,18 +89,23 @@ function millisText(bytes, start, end) {
   while (bytes[start] > 47) year = year * 10 + bytes[start++] - 48;
   const march = (two(bytes, start + 1) + 9) % 12; // months since March
   const iso = bytes[start + 3] === 45 && bytes[start + 6] === 32;
-  let time = (((two(bytes, start + 4) * 24 + two(bytes, start + 7)) * 60 + two(bytes, start + 10)) * 60 + two(bytes, start + 13)) * 1000;
+  let time =
+    (((two(bytes, start + 4) * 24 + two(bytes, start + 7)) * 60 + two(bytes, start + 10)) * 60 +
+      two(bytes, start + 13)) *
+    1000;
   start += 15;
   let unit = 100;
-  if (bytes[start] === 46) { // .
-    for (; bytes[++start] > 47; unit = unit / 10 | 0) time += (bytes[start] - 48) * unit;
+  if (bytes[start] === 46) {
+    // .
+    for (; bytes[++start] > 47; unit = (unit / 10) | 0) time += (bytes[start] - 48) * unit;
   }
   unit = (44 - bytes[start]) * 3600000; // of the zone: + is 43, - is 45
   do {
     time -= two(bytes, start + 1) * unit;
     unit /= 60;
   } while ((start += 3) < end && bytes[start] === 58);
-  if (start < end) { // ' BC'
+  if (start < end) {
+    // ' BC'
     year = 1 - year;
     start += 3;
   }

@@ -84,8 +84,7 @@ export interface RowMembers<T extends object> {
 export type AnyRow = Row<Record<string, any>>;
 
 /** A row: its members, and its columns by name, which are decoded when you read them. */
-export type Row<T extends object = Record<string, any>> =
-  RowMembers<T> & Readonly<Omit<T, keyof RowMembers<T>>>;
+export type Row<T extends object = Record<string, any>> = RowMembers<T> & Readonly<Omit<T, keyof RowMembers<T>>>;
 
 /** A RowDescription and the classes of its rows. */
 export class RowParser {
@@ -192,7 +191,15 @@ type Bytes = ArrayBufferLike | ArrayBufferView;
 
 /** A source of a result's bytes; a string, URL or Request is fetched, and asks for protocol bytes. */
 export type Source =
-  string | URL | Request | Response | ReadableStream<Uint8Array> | Blob | Bytes | Iterable<Bytes> | AsyncIterable<Bytes>;
+  | string
+  | URL
+  | Request
+  | Response
+  | ReadableStream<Uint8Array>
+  | Blob
+  | Bytes
+  | Iterable<Bytes>
+  | AsyncIterable<Bytes>;
 
 /** An async iterable of rows, with the result's state so far. */
 export interface Rows<R> {
@@ -231,9 +238,13 @@ export interface Rows<R> {
  * @returns an async iterable of rows; `break` cancels the source
  */
 export function rows<T extends object = Record<string, any>>(
-  source: Source | PromiseLike<Source>, options: RowsOptions & { structs: true }): Rows<Row<T>>;
+  source: Source | PromiseLike<Source>,
+  options: RowsOptions & { structs: true }
+): Rows<Row<T>>;
 export function rows<T extends object = Record<string, any>>(
-  source: Source | PromiseLike<Source>, options?: RowsOptions): Rows<T>;
+  source: Source | PromiseLike<Source>,
+  options?: RowsOptions
+): Rows<T>;
 
 /**
  * An ErrorResponse; absent fields are undefined.

@@ -16,5 +16,5 @@ export { TypeParser };
 defaults.decoders = decoders;
 for (const typeOid in decoders) [, TypeParser[typeOid]] = exact[typeOid] ?? decoders[typeOid];
 // As in kig/quickgres 0.4.
-for (const typeOid of [1114, 1184]) [, TypeParser[typeOid + 1]] = arrayOf([, TypeParser[typeOid] = toDate]);
+for (const typeOid of [1114, 1184]) [, TypeParser[typeOid + 1]] = arrayOf([, (TypeParser[typeOid] = toDate)]);
 TypeParser[18] = (bytes, start) => bytes[start];

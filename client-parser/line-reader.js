@@ -7,10 +7,13 @@ export class LineReader extends Client {
   #line = ''; // an incomplete line
 
   onData(data) {
-    this.#decoder.decode(data, { stream: true }).split('\n').forEach((part, i) => {
-      if (i > 0) this.end();
-      this.#line += part;
-    });
+    this.#decoder
+      .decode(data, { stream: true })
+      .split('\n')
+      .forEach((part, i) => {
+        if (i > 0) this.end();
+        this.#line += part;
+      });
   }
 
   end() {

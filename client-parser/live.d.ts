@@ -31,4 +31,7 @@ export interface LiveRows<R> extends Array<R> {
  * @returns an async iterable; `break` ends the request
  * @throws {TypeError} if timeout is not above 0
  */
-export function live<T extends object = Record<string, any>>(url: string | URL, options?: LiveOptions): AsyncIterableIterator<LiveRows<T>>;
+export function live<T extends object = Record<string, any>>(
+  url: string | URL,
+  options?: LiveOptions
+): AsyncIterableIterator<LiveRows<T>>;

@@ -36,7 +36,9 @@ class StateReader {
     this.rows = [];
   }
 
-  begin() { this.#next = undefined; }
+  begin() {
+    this.#next = undefined;
+  }
 
   #add(row, key) {
     check(this.#next[0].push(row) <= MOST, `a live result of more than ${MOST} rows`);
@@ -58,12 +60,14 @@ class StateReader {
       this.#type = parser.type(0, this.#decode || {});
       this.#chunk = undefined;
     } else if (type === 'D') this.#add(this.#known?.get(key) ?? this.#read(bytes, start), key);
-    else if (type === 'A') { // NotificationResponse: rows of the state before
+    else if (type === 'A') {
+      // NotificationResponse: rows of the state before
       const [, from, count] = /^copy\0(\d+) (\d+)\0$/.exec(text(bytes, start + 9, end)) ?? [];
       const to = +from + +count;
       check(to <= this.rows.length, 'a copy of rows that are not there');
       for (let i = +from; i < to; i++) this.#add(this.rows[i], this.#keys[i]);
-    } else if (type === 's') { // PortalSuspended
+    } else if (type === 's') {
+      // PortalSuspended
       [this.rows, this.#keys, this.#description, this.columns] = this.#next;
       this.#next = [[], [], this.#description, this.columns];
       this.#known = undefined;
@@ -89,7 +93,9 @@ export function live(url, { decode = true, timeout = 60000, signal, headers, ...
   let states;
   const waiting = []; // for something fresh
 
-  const wake = () => { for (const resolve of waiting.splice(0)) resolve(); };
+  const wake = () => {
+    for (const resolve of waiting.splice(0)) resolve();
+  };
 
   const tell = is => {
     fresh ||= is || connected;
@@ -112,7 +118,7 @@ export function live(url, { decode = true, timeout = 60000, signal, headers, ...
 
   /** @returns {Promise<boolean>} whether the response came to its end; errors of the network are none of the loop's */
   async function read() {
-    const current = controller = new AbortController();
+    const current = (controller = new AbortController());
     const request = new Request(url, { cache: 'no-store', ...init, headers, signal: current.signal });
     request.headers.set('accept', TYPE);
     let timer;
@@ -151,7 +157,7 @@ export function live(url, { decode = true, timeout = 60000, signal, headers, ...
       tell(true);
     });
     while (!isOver) {
-      if (!await read() && !isOver) tell(false);
+      if (!(await read()) && !isOver) tell(false);
       await new Promise(resolve => {
         const timer = setTimeout(() => hurry(), pause * (0.5 + Math.random() / 2));
         hurry = () => {
@@ -167,11 +173,20 @@ export function live(url, { decode = true, timeout = 60000, signal, headers, ...
   }
 
   return {
-    [Symbol.asyncIterator]() { return this; },
+    [Symbol.asyncIterator]() {
+      return this;
+    },
 
     async next() {
-      running ??= run().catch(error => { failure ??= { error }; }).finally(end);
-      while (!fresh && !isOver) await new Promise(resolve => { waiting.push(resolve); });
+      running ??= run()
+        .catch(error => {
+          failure ??= { error };
+        })
+        .finally(end);
+      while (!fresh && !isOver)
+        await new Promise(resolve => {
+          waiting.push(resolve);
+        });
       if (fresh) {
         fresh = false;
         const value = Object.defineProperties([...states.rows], {

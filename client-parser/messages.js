@@ -7,9 +7,24 @@ import { named } from './errors.js';
 
 // https://www.postgresql.org/docs/current/protocol-error-fields.html
 export const FIELDS = {
-  S: 'severity', V: 'severity', C: 'code', M: 'message', D: 'detail', H: 'hint', P: 'position',
-  p: 'internalPosition', q: 'internalQuery', W: 'where', s: 'schema', t: 'table', c: 'column',
-  d: 'dataType', n: 'constraint', F: 'file', L: 'line', R: 'routine'
+  S: 'severity',
+  V: 'severity',
+  C: 'code',
+  M: 'message',
+  D: 'detail',
+  H: 'hint',
+  P: 'position',
+  p: 'internalPosition',
+  q: 'internalQuery',
+  W: 'where',
+  s: 'schema',
+  t: 'table',
+  c: 'column',
+  d: 'dataType',
+  n: 'constraint',
+  F: 'file',
+  L: 'line',
+  R: 'routine'
 };
 
 /**
@@ -119,9 +134,13 @@ export class RowDescription {
     return this.known.get(key);
   }
 
-  get 0() { return rowClass(this.type(0)); }
+  get 0() {
+    return rowClass(this.type(0));
+  }
 
-  get 1() { return rowClass(this.type(1)); }
+  get 1() {
+    return rowClass(this.type(1));
+  }
 
   /**
    * @param {number} binary 1 if the columns are binary, whatever the description says
@@ -130,7 +149,11 @@ export class RowDescription {
    * @returns {object} what rows of one format and one map share; the same object for the same arguments
    */
   type(binary, decode) {
-    const { columns, columnNames: names, constructor: { platform } } = this;
+    const {
+      columns,
+      columnNames: names,
+      constructor: { platform }
+    } = this;
     const key = decode ?? this;
     const types = this.#types.get(key) ?? [];
     this.#types.set(key, types);

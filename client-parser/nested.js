@@ -4,7 +4,6 @@ import { int32 } from './datarow.js';
 import { text } from './text.js';
 import { valid } from './scalars.js';
 
-
 /**
  * An array's text, `{1,NULL,"a,b"}`, behind its bounds unless they begin with 1.
  * https://www.postgresql.org/docs/current/arrays.html#ARRAYS-IO
@@ -15,7 +14,8 @@ const arrayText = decode => (bytes, start, end) => {
     const quoted = bytes[pos] === 34;
     const from = quoted ? ++pos : pos;
     let escape = 0;
-    while (pos < end && (quoted ? bytes[pos] !== 34 : bytes[pos] !== 44 && bytes[pos] !== 125)) { // , }
+    while (pos < end && (quoted ? bytes[pos] !== 34 : bytes[pos] !== 44 && bytes[pos] !== 125)) {
+      // , }
       if (bytes[pos++] === 92) escape = ++pos;
     }
     const to = pos;
@@ -33,7 +33,8 @@ const arrayText = decode => (bytes, start, end) => {
     const values = [];
     if (bytes[pos] === 125) pos++;
     else {
-      do values.push(bytes[pos] === 123 ? array(depth + 1) : element()); while (bytes[pos++] === 44);
+      do values.push(bytes[pos] === 123 ? array(depth + 1) : element());
+      while (bytes[pos++] === 44);
       valid(bytes[pos - 1] === 125);
     }
     valid(pos <= end);
@@ -87,7 +88,7 @@ function readArray(bytes, start, end, decode) {
   const array = ([length, ...inner]) => {
     // An empty dimension is never sent. One longer than its bytes would only cost memory.
     valid(length > 0 && length <= items.rest() / 4);
-    return Array.from({ length }, () => inner.length > 0 ? array(inner) : items.value(decode, typeOid));
+    return Array.from({ length }, () => (inner.length > 0 ? array(inner) : items.value(decode, typeOid)));
   };
   const values = dimensions > 0 ? array(lengths) : [];
   valid(items.rest() === 0);
@@ -98,10 +99,13 @@ function readArray(bytes, start, end, decode) {
  * @param {[Decoder, Decoder]} element decoders of text and binary values
  * @returns {[Decoder, Decoder]} of arrays: nested JavaScript arrays, null for NULL, without lower bounds
  */
-export const arrayOf = ([asText, decode]) => [arrayText(asText), (bytes, start, end) => readArray(bytes, start, end, decode)];
+export const arrayOf = ([asText, decode]) => [
+  arrayText(asText),
+  (bytes, start, end) => readArray(bytes, start, end, decode)
+];
 
 /** Quotes a bound as the server does. */
-const quote = string => /^$|[ \t-\r"\\,()[\]]/.test(string) ? `"${string.replace(/["\\]/g, '$&$&')}"` : string;
+const quote = string => (/^$|[ \t-\r"\\,()[\]]/.test(string) ? `"${string.replace(/["\\]/g, '$&$&')}"` : string);
 
 /**
  * @param {Decoder} decode of a binary bound
@@ -111,7 +115,7 @@ export const range = decode => (bytes, start, end) => {
   valid(start < end);
   const flags = bytes[start]; // 1 empty, 2 and 4 lower and upper included, 8 and 16 lower and upper infinite
   const items = itemsOf(bytes, start + 1, end);
-  const bound = infinite => flags & (infinite | 1) ? '' : quote(String(items.value(decode)));
+  const bound = infinite => (flags & (infinite | 1) ? '' : quote(String(items.value(decode))));
   const string = `${flags & 2 ? '[' : '('}${bound(8)},${bound(16)}${flags & 4 ? ']' : ')'}`;
   valid(items.rest() === 0);
   return flags & 1 ? 'empty' : string;
@@ -121,7 +125,9 @@ export const range = decode => (bytes, start, end) => {
  * @param {Decoder} decode of a binary range
  * @returns {Decoder} of a binary multirange to text, as `{[1,3),[5,7)}`
  */
-export const multirange = decode => (...place) => {
-  const { list, value } = itemsOf(...place);
-  return `{${list(() => value(decode))}}`;
-};
+export const multirange =
+  decode =>
+  (...place) => {
+    const { list, value } = itemsOf(...place);
+    return `{${list(() => value(decode))}}`;
+  };

@@ -24,7 +24,9 @@ export class RowParser extends RowDescription {
     },
     error: message => new ProtocolError(message),
     // As in kig/quickgres 0.4, binary values go through TypeParser when they are read.
-    binary: ({ typeOid }) => (bytes, start, end) =>
-      TypeParser[typeOid]?.(bytes, start, end) ?? bytes.subarray(start, end)
+    binary:
+      ({ typeOid }) =>
+      (bytes, start, end) =>
+        TypeParser[typeOid]?.(bytes, start, end) ?? bytes.subarray(start, end)
   };
 }

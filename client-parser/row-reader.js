@@ -15,8 +15,8 @@ export class RowReader {
   #chunk; // the Chunk of the last row
 
   constructor({ binary, decode } = {}) {
-    const map = this.#decode = decode === true ? defaults.decoders : decode === false ? {} : decode;
-    if (decode && !(typeof map === 'object' && [...map.keys?.() ?? Object.keys(map)].every(key => key > 0))) {
+    const map = (this.#decode = decode === true ? defaults.decoders : decode === false ? {} : decode);
+    if (decode && !(typeof map === 'object' && [...(map.keys?.() ?? Object.keys(map))].every(key => key > 0))) {
       throw new TypeError('decode needs OIDs, or index.js');
     }
     this.binary = binary ? 1 : 0;
@@ -28,13 +28,19 @@ export class RowReader {
   }
 
   /** @type {Array} the rows so far as structs, which decode a column when it is read; the data of a COPY */
-  get structs() { return this.rows; }
+  get structs() {
+    return this.rows;
+  }
 
   /** @type {object[]} plain objects, made at each reading */
-  get objects() { return this.rows.map(plain); }
+  get objects() {
+    return this.rows.map(plain);
+  }
 
   /** @type {Array[]} arrays of values, made at each reading */
-  get arrays() { return this.rows.map(row => row.toArray?.() ?? row); }
+  get arrays() {
+    return this.rows.map(row => row.toArray?.() ?? row);
+  }
 
   /** Takes one message in bytes[start, end), which are kept. */
   message(type, bytes, start, end) {
@@ -49,15 +55,20 @@ export class RowReader {
       case 'T': // RowDescription
         this.rowParser = RowParser.of(bytes, start);
         return this.#finish(this.cmd, false, this.rowParser.type(this.binary, this.#decode));
-      case 'G': case 'H': case 'W': // CopyInResponse, CopyOutResponse, CopyBothResponse
+      case 'G':
+      case 'H':
+      case 'W': // CopyInResponse, CopyOutResponse, CopyBothResponse
         this.#finish(this.cmd, false, null);
         return Object.assign(this, decodeCopyResponse(bytes, start, end, platform));
-      case 'c': return this.#finish('COPY', false); // CopyDone
+      case 'c':
+        return this.#finish('COPY', false); // CopyDone
       case 'C': // CommandComplete
         this.#finish(undefined, true);
         return Object.assign(this, decodeCommandComplete(bytes, start, end, platform));
-      case 'I': return this.#finish('EMPTY', true); // EmptyQueryResponse
-      case 's': return this.#finish('SUSPENDED', true, this.#type); // PortalSuspended: more rows may follow
+      case 'I':
+        return this.#finish('EMPTY', true); // EmptyQueryResponse
+      case 's':
+        return this.#finish('SUSPENDED', true, this.#type); // PortalSuspended: more rows may follow
       case 'E': // ErrorResponse
         this.#finish(this.cmd, true);
         throw new PostgresError(decodeFields(bytes, start, end, platform));
@@ -65,9 +76,13 @@ export class RowReader {
   }
 
   /** Takes one message in memory of its own, as the reader of kig/quickgres 0.4 does. */
-  write(bytes) { this.message(String.fromCharCode(bytes[0]), bytes, 0, bytes.length); }
+  write(bytes) {
+    this.message(String.fromCharCode(bytes[0]), bytes, 0, bytes.length);
+  }
 
-  #finish(...state) { [this.cmd, this.complete, this.#type, this.#chunk] = state; }
+  #finish(...state) {
+    [this.cmd, this.complete, this.#type, this.#chunk] = state;
+  }
 
   #dataRow(bytes, start) {
     const type = this.#type;

@@ -29,11 +29,12 @@ export function rows(source, { decode = true, structs, signal } = {}) {
   let reject; // rejects the wait for the source
 
   /** Waits for a promise of the source, unless the signal aborts. */
-  const wait = promise => new Promise((resolve, refuse) => {
-    reject = refuse;
-    if (signal?.aborted) refuse(signal.reason);
-    Promise.resolve(promise).then(resolve, refuse);
-  });
+  const wait = promise =>
+    new Promise((resolve, refuse) => {
+      reject = refuse;
+      if (signal?.aborted) refuse(signal.reason);
+      Promise.resolve(promise).then(resolve, refuse);
+    });
 
   /**
    * Opens the source, and takes its content type.
@@ -51,8 +52,10 @@ export function rows(source, { decode = true, structs, signal } = {}) {
     if (source?.ok) source = source.body ?? [];
     const reader = (source?.stream?.() ?? source)?.getReader?.();
     if (reader) return { next: () => reader.read(), return: reason => reader.cancel(reason) };
-    return source?.[Symbol.asyncIterator]?.()
-      ?? (source?.[Symbol.iterator] && !isBytes(source) ? source : [source])[Symbol.iterator]();
+    return (
+      source?.[Symbol.asyncIterator]?.() ??
+      (source?.[Symbol.iterator] && !isBytes(source) ? source : [source])[Symbol.iterator]()
+    );
   }
 
   async function* read() {
@@ -90,7 +93,7 @@ export function rows(source, { decode = true, structs, signal } = {}) {
         }
       } while (!answer.done);
     } catch (error) {
-      throw reason = error;
+      throw (reason = error);
     } finally {
       signal?.removeEventListener('abort', abort);
       const cancelled = opening.then(source => answer?.done || source.return?.(chunks && reason)).catch(() => {});
@@ -110,20 +113,28 @@ export function rows(source, { decode = true, structs, signal } = {}) {
     bytes: 0,
 
     /** @type {RowParser|undefined} of the last rows */
-    get rowParser() { return client.stream.rowParser; },
+    get rowParser() {
+      return client.stream.rowParser;
+    },
 
     /** The columns; undefined before the first bytes. */
-    get columns() { return result.rowParser?.columns; },
+    get columns() {
+      return result.rowParser?.columns;
+    },
 
     /** The command tag without numbers; undefined before the end. */
-    get cmd() { return client.stream.cmd; },
+    get cmd() {
+      return client.stream.cmd;
+    },
 
     /** The number of rows in the command tag; 0 before the end. */
-    get rowCount() { return client.stream.rowCount; },
+    get rowCount() {
+      return client.stream.rowCount;
+    },
 
     // Rows that are there need no promise each.
     [Symbol.asyncIterator]: () => ({
-      next: () => at < batch.length ? { value: batch[at++] } : result.next(),
+      next: () => (at < batch.length ? { value: batch[at++] } : result.next()),
       return: result.return
     }),
 

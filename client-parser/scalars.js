@@ -26,10 +26,11 @@ export const sized = (length, decode) => (bytes, start, end) => {
 /** Pads a number with zeros. */
 export const pad = (number, digits = 2) => String(number).padStart(digits, '0');
 
-const eight = method => sized(8, (bytes, start) => {
-  for (let i = 8; i--;) octets[i] = bytes[start + i];
-  return scratch[method](0);
-});
+const eight = method =>
+  sized(8, (bytes, start) => {
+    for (let i = 8; i--;) octets[i] = bytes[start + i];
+    return scratch[method](0);
+  });
 
 export const boolText = sized(1, (bytes, start) => bytes[start] === 116); // t
 export const bool = sized(1, (bytes, start) => bytes[start] !== 0);
@@ -72,7 +73,7 @@ export function bigintText(bytes, start, end) {
 }
 
 /** @returns {number|string} a number if that is exact, else the string that the server prints */
-const safe = value => Number.isSafeInteger(Number(value)) ? Number(value) : `${value}`;
+const safe = value => (Number.isSafeInteger(Number(value)) ? Number(value) : `${value}`);
 
 export const int8 = (...place) => safe(bigint(...place));
 export const int8Text = (...place) => decimal(...place) ?? safe(bigintText(...place));
@@ -112,7 +113,12 @@ export function numeric(bytes, start, end) {
   for (let i = Math.min(weight + 1, 0); digits.length < point + scale; i++) {
     digits += pad(i < 0 || i >= count ? 0 : uint16(bytes, start + 8 + 2 * i), 4);
   }
-  return (sign ? '-' : '') + (digits.slice(0, point).replace(/^0+/, '') || '0') + (scale ? '.' : '') + digits.slice(point, point + scale);
+  return (
+    (sign ? '-' : '') +
+    (digits.slice(0, point).replace(/^0+/, '') || '0') +
+    (scale ? '.' : '') +
+    digits.slice(point, point + scale)
+  );
 }
 
 /** A "char" as the server prints it. */
@@ -143,10 +149,10 @@ export function byteaText(bytes, start, end) {
   const isHex = end - start > 1 && uint16(bytes, start) === 0x5c78; // \x
   let length = 0;
   for (let off = isHex ? start + 2 : start; off < end; length++) {
-    if (isHex) value[length] = at(off++, 16) << 4 | at(off++, 16);
+    if (isHex) value[length] = (at(off++, 16) << 4) | at(off++, 16);
     else if (bytes[off] !== 92) value[length] = bytes[off++];
     else if (++off < end && bytes[off] === 92) value[length] = bytes[off++];
-    else value[length] = at(off++, 4) << 6 | at(off++, 8) << 3 | at(off++, 8);
+    else value[length] = (at(off++, 4) << 6) | (at(off++, 8) << 3) | at(off++, 8);
   }
   return value.slice(0, length);
 }
@@ -164,8 +170,10 @@ function ipv6(bytes, start) {
   const words = Array.from({ length: 8 }, (_, i) => uint16(bytes, start + 2 * i).toString(16));
   // URLs omit the longest run of zeros, as the server does.
   const address = new URL(`http://[${words.join(':')}]`).hostname.slice(1, -1);
-  return address.replace(/^(::(?:ffff:)?)[\da-f]+:[\da-f]+$/, (all, zeros) =>
-    zeros + bytes.subarray(start + 12, start + 16).join('.'));
+  return address.replace(
+    /^(::(?:ffff:)?)[\da-f]+:[\da-f]+$/,
+    (all, zeros) => zeros + bytes.subarray(start + 12, start + 16).join('.')
+  );
 }
 
 /** Family, bits of the mask, whether it is a cidr, length of the address, address. */

@@ -4,8 +4,7 @@
 const utf8 = new TextDecoder('utf-8', { ignoreBOM: true });
 
 /** Decodes UTF-8; invalid bytes become U+FFFD. */
-export const text = (bytes, start, end) =>
-  bytes.utf8Slice?.(start, end) ?? utf8.decode(bytes.subarray(start, end)); // Node's Buffers have the former
+export const text = (bytes, start, end) => bytes.utf8Slice?.(start, end) ?? utf8.decode(bytes.subarray(start, end)); // Node's Buffers have the former
 
 /** A column with this decoder is read like one without. */
 text.plain = true;

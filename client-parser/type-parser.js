@@ -16,11 +16,16 @@ function serialize(value) {
   if (value === null) return null;
   if (value instanceof Uint8Array) return Uint8Array.from(value);
   switch (typeof value) {
-    case 'boolean': return Uint8Array.of(+value);
-    case 'string': return encoder.encode(value);
-    case 'object': return encoder.encode(JSON.stringify(value));
-    case 'number': return numberBytes((value | 0) === value ? 'setInt32' : 'setFloat32', value, 4);
-    case 'bigint': return numberBytes('setBigInt64', value, 8);
+    case 'boolean':
+      return Uint8Array.of(+value);
+    case 'string':
+      return encoder.encode(value);
+    case 'object':
+      return encoder.encode(JSON.stringify(value));
+    case 'number':
+      return numberBytes((value | 0) === value ? 'setInt32' : 'setFloat32', value, 4);
+    case 'bigint':
+      return numberBytes('setBigInt64', value, 8);
   }
 }
 

@@ -61,8 +61,7 @@ function define(map, typeOid, arrayOid, pair) {
   [2278, 1009], // void
   [2950, , is.uuid],
   [3802, 3807, is.jsonb, is.json]
-].forEach(([typeOid, arrayOid, binary = text, string = text]) =>
-  define(decoders, typeOid, arrayOid, [string, binary]));
+].forEach(([typeOid, arrayOid, binary = text, string = text]) => define(decoders, typeOid, arrayOid, [string, binary]));
 
 define(exact, 20, 1016, [is.bigintText, is.bigint]);
 define(exact, 1184, 1185, [text, at.timestamptz]);

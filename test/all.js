@@ -13,9 +13,21 @@ const slow = process.argv.includes('--slow');
 const args = process.argv.slice(2).filter(arg => arg !== '--slow');
 
 install();
-const { status } = spawnSync(process.execPath, [
-  require.resolve('c8/bin/c8.js'), '--config=test/c8.json', `--clean=${!slow}`, '--temp-directory=coverage/tmp',
-  process.execPath, require.resolve('mocha/bin/mocha.js'), '--parallel', '--jobs', availableParallelism(), ...args,
-  ...['test/*/', 'test/core/*/'].map(folder => `${folder}*${slow ? '.slow' : ''}.test.js`)
-], { cwd: root, stdio: 'inherit' });
+const { status } = spawnSync(
+  process.execPath,
+  [
+    require.resolve('c8/bin/c8.js'),
+    '--config=test/c8.json',
+    `--clean=${!slow}`,
+    '--temp-directory=coverage/tmp',
+    process.execPath,
+    require.resolve('mocha/bin/mocha.js'),
+    '--parallel',
+    '--jobs',
+    availableParallelism(),
+    ...args,
+    ...['test/*/', 'test/core/*/'].map(folder => `${folder}*${slow ? '.slow' : ''}.test.js`)
+  ],
+  { cwd: root, stdio: 'inherit' }
+);
 process.exitCode = status ?? 1;

@@ -9,7 +9,9 @@ const APART = ['bench/**', 'test/**', '.ci/**', 'client-parser/demo/**']; // wit
 const MODULES = ['**/*.mjs', 'client-parser/*.js', 'client-parser/demo/*.js', 'bench/page/page.js'];
 
 export default [
-  { ignores: ['**/node_modules/', '**/coverage/', 'package/', '**/artefacts/', 'bench/results/', 'test/recipes/next/'] },
+  {
+    ignores: ['**/node_modules/', '**/coverage/', 'package/', '**/artefacts/', 'bench/results/', 'test/recipes/next/']
+  },
   js.configs.recommended,
   n.configs['flat/recommended-script'],
   regexp.configs.recommended,
@@ -18,7 +20,10 @@ export default [
     files: ['**/*.js', '**/*.mjs'],
     rules: {
       // A parameter says what a function is called with. A property that is taken out of an object is left out of the rest.
-      'no-unused-vars': ['error', { args: 'none', varsIgnorePattern: '^_$', ignoreRestSiblings: true, caughtErrors: 'none' }],
+      'no-unused-vars': [
+        'error',
+        { args: 'none', varsIgnorePattern: '^_$', ignoreRestSiblings: true, caughtErrors: 'none' }
+      ],
       'no-empty': ['error', { allowEmptyCatch: true }],
       'no-sparse-arrays': 'off', // pairs of decoders
       'regexp/match-any': ['error', { allows: ['[^]', 'dotAll'] }],
@@ -33,12 +38,21 @@ export default [
   },
   {
     files: APART,
-    languageOptions: { globals: { ...globals.node, ...globals.mocha, ...globals.browser, Bun: 'readonly', Deno: 'readonly' } },
+    languageOptions: {
+      globals: { ...globals.node, ...globals.mocha, ...globals.browser, Bun: 'readonly', Deno: 'readonly' }
+    },
     rules: {
-      'n/no-missing-require': 'off', 'n/no-missing-import': 'off', 'n/no-extraneous-require': 'off', 'n/no-extraneous-import': 'off',
-      'n/no-unpublished-require': 'off', 'n/no-unpublished-import': 'off', 'n/no-unpublished-bin': 'off', 'n/hashbang': 'off',
+      'n/no-missing-require': 'off',
+      'n/no-missing-import': 'off',
+      'n/no-extraneous-require': 'off',
+      'n/no-extraneous-import': 'off',
+      'n/no-unpublished-require': 'off',
+      'n/no-unpublished-import': 'off',
+      'n/no-unpublished-bin': 'off',
+      'n/hashbang': 'off',
       'no-control-regex': 'off', // bytes of messages
-      'regexp/no-super-linear-backtracking': 'off', 'regexp/no-contradiction-with-assertion': 'off' // of texts that are known
+      'regexp/no-super-linear-backtracking': 'off',
+      'regexp/no-contradiction-with-assertion': 'off' // of texts that are known
     }
   },
   { files: ['**/*jest*.js'], languageOptions: { globals: globals.jest } },

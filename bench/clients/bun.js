@@ -3,18 +3,26 @@
 // The SQL client that is part of Bun; it runs in Bun.
 
 class BunSession {
-  constructor(sql) { this.sql = sql; }
+  constructor(sql) {
+    this.sql = sql;
+  }
 
   // A query of Bun's is only sent when it is awaited or told to.
-  query({ text }, values) { return this.sql.unsafe(text, values).execute(); }
-  rows(result) { return result; }
+  query({ text }, values) {
+    return this.sql.unsafe(text, values).execute();
+  }
+  rows(result) {
+    return result;
+  }
 
   read({ text }, as) {
     const query = this.sql.unsafe(text);
     return as === 'arrays' ? query.values() : query;
   }
 
-  end() { return this.sql.end(); }
+  end() {
+    return this.sql.end();
+  }
 }
 
 function connect({ path, host, port, user, password, database, tls }) {

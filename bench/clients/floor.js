@@ -7,7 +7,12 @@ const net = require('node:net');
 const tls = require('node:tls');
 
 const READ_BUFFER = 65536;
-const ERROR = 69, COMMAND_COMPLETE = 67, DATA_ROW = 68, COPY_IN = 71, SUSPENDED = 115, READY = 90;
+const ERROR = 69,
+  COMMAND_COMPLETE = 67,
+  DATA_ROW = 68,
+  COPY_IN = 71,
+  SUSPENDED = 115,
+  READY = 90;
 
 function int32(value) {
   const bytes = Buffer.alloc(4);
@@ -154,14 +159,15 @@ class FloorSession {
   /** Bytes made by `make` the first time. */
   _made(key, make) {
     let bytes = this._bytes.get(key);
-    if (bytes === undefined) this._bytes.set(key, bytes = make());
+    if (bytes === undefined) this._bytes.set(key, (bytes = make()));
     return bytes;
   }
 
   _each(statement, lists, sync) {
     const key = `${statement.name} ${lists[0]} ${lists.length} ${sync.length}`;
-    return this._made(key, () => Buffer.concat(lists.flatMap(values =>
-      [bind(statement.name, values), execute(), sync])));
+    return this._made(key, () =>
+      Buffer.concat(lists.flatMap(values => [bind(statement.name, values), execute(), sync]))
+    );
   }
 
   async _prepare(statement) {
@@ -178,7 +184,8 @@ class FloorSession {
   async batch(statement, lists) {
     await this._prepare(statement);
     const bytes = this._made(`batch ${statement.name} ${lists[0]}`, () =>
-      Buffer.concat([this._each(statement, lists, Buffer.alloc(0)), SYNC]));
+      Buffer.concat([this._each(statement, lists, Buffer.alloc(0)), SYNC])
+    );
     await this._send(bytes, 1);
   }
 
@@ -193,7 +200,8 @@ class FloorSession {
   async read(statement, as) {
     const format = as === 'binary' ? 1 : 0;
     const bytes = this._made(`${statement.name} ${format}`, () =>
-      Buffer.concat([parse('', statement.text), bind('', [], format), execute(), SYNC]));
+      Buffer.concat([parse('', statement.text), bind('', [], format), execute(), SYNC])
+    );
     this.frames = 0;
     await this._send(bytes, 1);
     return this.frames;
@@ -218,7 +226,8 @@ class FloorSession {
     const messages = this._made('copy', () => {
       const all = Buffer.concat(chunks.map(chunk => message('d', chunk)));
       return Array.from({ length: Math.ceil(all.length / READ_BUFFER) }, (_, index) =>
-        all.subarray(index * READ_BUFFER, (index + 1) * READ_BUFFER));
+        all.subarray(index * READ_BUFFER, (index + 1) * READ_BUFFER)
+      );
     });
     const done = message('c');
     let index = 0;
@@ -252,7 +261,9 @@ class FloorSession {
     return closed;
   }
 
-  async end() { this.socket.destroy(); }
+  async end() {
+    this.socket.destroy();
+  }
 }
 
 module.exports = {

@@ -2,15 +2,21 @@
 
 const { pipeline } = require('node:stream/promises');
 
-const jsonLines = async function * (rows) {
+const jsonLines = async function* (rows) {
   for await (const row of rows) yield `${JSON.stringify(row)}\n`;
 };
 
 class PgSession {
-  constructor(client) { this.client = client; }
+  constructor(client) {
+    this.client = client;
+  }
 
-  query({ name, text }, values) { return this.client.query({ name, text, values }); }
-  rows(result) { return result.rows; }
+  query({ name, text }, values) {
+    return this.client.query({ name, text, values });
+  }
+  rows(result) {
+    return result.rows;
+  }
 
   async read({ text }, as) {
     const options = as === 'arrays' ? { rowMode: 'array' } : as === 'binary' ? { binary: true } : {};
@@ -22,7 +28,9 @@ class PgSession {
     return this.client.query(new QueryStream(text, [], { batchSize: size }));
   }
 
-  passTo(stream, { text }) { return pipeline(this._stream(text, 1000), jsonLines, stream); }
+  passTo(stream, { text }) {
+    return pipeline(this._stream(text, 1000), jsonLines, stream);
+  }
 
   copyOut({ text }, stream) {
     const { to } = require('pg-copy-streams');
@@ -38,7 +46,9 @@ class PgSession {
     for await (const row of this._stream(text, size)) onrows(row ? 1 : 0);
   }
 
-  end() { return this.client.end(); }
+  end() {
+    return this.client.end();
+  }
 }
 
 /**

@@ -16,11 +16,13 @@ class PostgresSession {
 
   query({ text }, values) {
     let strings = this.templates.get(text);
-    if (strings === undefined) this.templates.set(text, strings = template(text));
+    if (strings === undefined) this.templates.set(text, (strings = template(text)));
     return this.sql(strings, ...values);
   }
 
-  rows(result) { return result; }
+  rows(result) {
+    return result;
+  }
 
   read(statement, as) {
     const query = this.query(statement, []);
@@ -29,21 +31,27 @@ class PostgresSession {
 
   passTo(stream, { text }) {
     const { sql } = this;
-    return pipeline(async function * () {
+    return pipeline(async function* () {
       for await (const rows of sql.unsafe(text).cursor(1000)) {
         yield rows.map(row => `${JSON.stringify(row)}\n`).join('');
       }
     }, stream);
   }
 
-  async copyOut({ text }, stream) { return pipeline(await this.sql.unsafe(text).readable(), stream); }
-  async copyIn({ text }, chunks) { return pipeline(chunks, await this.sql.unsafe(text).writable()); }
+  async copyOut({ text }, stream) {
+    return pipeline(await this.sql.unsafe(text).readable(), stream);
+  }
+  async copyIn({ text }, chunks) {
+    return pipeline(chunks, await this.sql.unsafe(text).writable());
+  }
 
   async cursor({ text }, size, onrows) {
     for await (const rows of this.sql.unsafe(text).cursor(size)) onrows(rows.length);
   }
 
-  end() { return this.sql.end(); }
+  end() {
+    return this.sql.end();
+  }
 }
 
 /** One connection, which sends as much ahead as it is asked for. */

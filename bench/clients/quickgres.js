@@ -16,9 +16,15 @@ class QuickgresSession {
     this.binary = binary;
   }
 
-  query(statement, values) { return this.client.query(statement.text, values); }
-  rows(result) { return result.rows; }
-  batch(statement, lists) { return this.client.batch(lists.map(values => [statement.text, values])); }
+  query(statement, values) {
+    return this.client.query(statement.text, values);
+  }
+  rows(result) {
+    return result.rows;
+  }
+  batch(statement, lists) {
+    return this.client.batch(lists.map(values => [statement.text, values]));
+  }
 
   async read(statement, as) {
     const format = as === 'decoded' ? { decode: true } : as === 'binary' ? this.binary : 0;
@@ -68,7 +74,9 @@ class QuickgresSession {
     await this.client.sync();
   }
 
-  end() { return this.client.end(); }
+  end() {
+    return this.client.end();
+  }
 }
 
 /**
@@ -82,7 +90,7 @@ function adapter(label, file, classic) {
     const { Client } = require(file);
     const { user, password, auth, database, path: socket, directory, host, port, tls } = target;
     if (classic) {
-      const client = new Client({ user, database, ...password === undefined ? {} : { password } });
+      const client = new Client({ user, database, ...(password === undefined ? {} : { password }) });
       const where = socket ? [socket] : [port, host, tls ? LOOSE : undefined];
       return { client, connected: client.connect(...where) };
     }

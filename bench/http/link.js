@@ -15,11 +15,13 @@ async function startLink({ host, port }, rtt) {
     const upstream = net.connect({ host, port, noDelay: true });
     for (const socket of [client, upstream]) {
       sockets.add(socket);
-      socket.on('error', () => {}).on('close', () => {
-        sockets.delete(socket);
-        client.destroy();
-        upstream.destroy();
-      });
+      socket
+        .on('error', () => {})
+        .on('close', () => {
+          sockets.delete(socket);
+          client.destroy();
+          upstream.destroy();
+        });
     }
     client.pipe(upstream);
     // Timers of one duration fire in order.

@@ -7,7 +7,7 @@
 const OWNERS = 10000;
 
 let next = 0;
-const nextId = of => (next = (next + 7919) % 1e9) % of + 1;
+const nextId = of => ((next = (next + 7919) % 1e9) % of) + 1;
 const ids = (count, of) => Array.from({ length: count }, () => nextId(of));
 
 /** What the adapters ask. The tables are those of the other benchmarks, see database.js. */
@@ -24,8 +24,9 @@ const escape = text => text.replace(/[&<>"']/g, letter => ESCAPES[letter]);
 
 /** A page with a table of rows. */
 function page(rows) {
-  const lines = rows.map(({ id, name, email }) =>
-    `<tr><td>${id}</td><td>${escape(name)}</td><td>${escape(email)}</td></tr>`);
+  const lines = rows.map(
+    ({ id, name, email }) => `<tr><td>${id}</td><td>${escape(name)}</td><td>${escape(email)}</td></tr>`
+  );
   return `<!DOCTYPE html><html><head><title>Users</title></head><body><table>${lines.join('')}</table></body></html>`;
 }
 
@@ -36,13 +37,15 @@ function page(rows) {
 const ROUTES = {
   '/row': {
     what: 'one row as JSON',
-    answer: async (db, out) => db.row === undefined
-      ? out.send('application/json', JSON.stringify(await db.one(nextId(OWNERS)))) : db.row(out, nextId(OWNERS))
+    answer: async (db, out) =>
+      db.row === undefined
+        ? out.send('application/json', JSON.stringify(await db.one(nextId(OWNERS))))
+        : db.row(out, nextId(OWNERS))
   },
   '/twelve': {
     what: '12 rows as JSON',
-    answer: async (db, out) => db.list === undefined
-      ? out.send('application/json', JSON.stringify(await db.twelve())) : db.list(out)
+    answer: async (db, out) =>
+      db.list === undefined ? out.send('application/json', JSON.stringify(await db.twelve())) : db.list(out)
   },
   '/queries': {
     what: '20 queries at once as JSON',
@@ -55,7 +58,9 @@ const ROUTES = {
   '/updates': {
     what: '20 updates',
     async answer(db, out) {
-      const changes = ids(20, OWNERS).sort((a, b) => a - b).map(id => [`data ${id}`, id]);
+      const changes = ids(20, OWNERS)
+        .sort((a, b) => a - b)
+        .map(id => [`data ${id}`, id]);
       await db.update(changes);
       return out.send('application/json', JSON.stringify({ updated: changes.length }));
     }

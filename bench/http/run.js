@@ -32,10 +32,13 @@ const median = list => [...list].sort((a, b) => a - b)[list.length >> 1];
 /** Starts a client's server. @returns {Promise<{name: string, url: string, stop: function}>} */
 async function start(name, target) {
   const bun = path.join(path.dirname(require.resolve('bun/package.json')), 'bin/bun.exe');
-  const command = name === 'bun' ? [bun, path.join(__dirname, 'bun-server.js')]
-    : [process.execPath, path.join(__dirname, 'server.js'), name];
+  const command =
+    name === 'bun'
+      ? [bun, path.join(__dirname, 'bun-server.js')]
+      : [process.execPath, path.join(__dirname, 'server.js'), name];
   const child = spawn(command[0], command.slice(1), {
-    stdio: ['ignore', 'pipe', 'inherit'], env: { ...process.env, TARGET: JSON.stringify(target) }
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env: { ...process.env, TARGET: JSON.stringify(target) }
   });
   const [port] = await once(child.stdout, 'data');
   return { name, url: `http://127.0.0.1:${Number(port)}`, stop: () => child.kill() };
@@ -52,9 +55,16 @@ async function load({ name, url }, route, seconds) {
   // Of what takes a second there has to be enough for what the end of the time cuts off not to count.
   const [connections, time] = route === '/stream' ? [2, seconds * 5] : [options.connections, seconds];
   const before = await cpu();
-  const { stdout } = await run('wrk',
-    ['-t1', `-c${connections}`, `-d${time}s`, '--timeout', '30s', '--latency', url + route]);
-  const used = await cpu() - before;
+  const { stdout } = await run('wrk', [
+    '-t1',
+    `-c${connections}`,
+    `-d${time}s`,
+    '--timeout',
+    '30s',
+    '--latency',
+    url + route
+  ]);
+  const used = (await cpu()) - before;
   if (/Non-2xx|Socket errors/.test(stdout)) throw new Error(`${name}${route}: ${stdout}`);
   const count = Number(/(\d+) requests in/.exec(stdout)[1]);
   const [, number, unit] = /99%\s+([\d.]+)(us|ms|s)/.exec(stdout);
@@ -64,10 +74,15 @@ async function load({ name, url }, route, seconds) {
 /** The results as a table of GitHub's Markdown. */
 function table(results) {
   const short = number => number.toFixed(number < 100 ? 1 : 0).replace(/\B(?=(\d{3})+(?!\d))/g, ',');
-  const rows = results.map(({ route, rtt, client, rate, cpu, late }) =>
-    `| ${ROUTES[route].what} | ${rtt} ms | ${client} | ${short(rate)} | ${short(cpu)} | ${late.toFixed(1)} |`);
-  return ['| route | round trip | client | requests a second | CPU a request, µs | 99 % within, ms |', '|---|--:|---|--:|--:|--:|',
-    ...rows].join('\n');
+  const rows = results.map(
+    ({ route, rtt, client, rate, cpu, late }) =>
+      `| ${ROUTES[route].what} | ${rtt} ms | ${client} | ${short(rate)} | ${short(cpu)} | ${late.toFixed(1)} |`
+  );
+  return [
+    '| route | round trip | client | requests a second | CPU a request, µs | 99 % within, ms |',
+    '|---|--:|---|--:|--:|--:|',
+    ...rows
+  ].join('\n');
 }
 
 /** Measures every route of every client over TCP with a round trip of so many milliseconds. */
@@ -76,7 +91,8 @@ async function measure(target, rtt) {
   const servers = [];
   const results = [];
   try {
-    for (const name of options.clients.split(',')) servers.push(await start(name, { ...target, port: link?.port ?? target.port }));
+    for (const name of options.clients.split(','))
+      servers.push(await start(name, { ...target, port: link?.port ?? target.port }));
     for (const route of options.only.split(',')) {
       // V8 needs some seconds to compile a server's code.
       for (const server of servers) await load(server, route, results.length === 0 ? 4 : 1);
@@ -109,9 +125,10 @@ async function main() {
   const file = path.join(options.out, 'http.json');
   const measured = [];
   try {
-    for (const rtt of options.rtt.split(',').map(Number)) measured.push(...await measure(database.targets.tcp, rtt));
+    for (const rtt of options.rtt.split(',').map(Number)) measured.push(...(await measure(database.targets.tcp, rtt)));
     // What this run has not measured stays as it was.
-    const isNew = ({ route, rtt, client }) => measured.some(each => each.route === route && each.rtt === rtt && each.client === client);
+    const isNew = ({ route, rtt, client }) =>
+      measured.some(each => each.route === route && each.rtt === rtt && each.client === client);
     const before = fs.existsSync(file) ? JSON.parse(fs.readFileSync(file)).filter(each => !isNew(each)) : [];
     const results = [...before, ...measured].sort((a, b) => orderOf(a) - orderOf(b));
     fs.mkdirSync(options.out, { recursive: true });

@@ -60,7 +60,9 @@ const ndjson = use => ({
   }
 });
 
-const dates = all => { for (const row of all) row.created = new Date(row.created); };
+const dates = all => {
+  for (const row of all) row.created = new Date(row.created);
+};
 
 /** Each way is given the source and what takes the rows; what `load` gives is there before. It may return how many bytes came. */
 export const ways = {
@@ -72,13 +74,19 @@ export const ways = {
     }
   },
   lazy: protocol(batch => batch, { structs: true }),
-  two: protocol(batch => {
-    for (const row of batch) row[0] + row[1];
-    return batch;
-  }, { structs: true }),
+  two: protocol(
+    batch => {
+      for (const row of batch) row[0] + row[1];
+      return batch;
+    },
+    { structs: true }
+  ),
   objects: protocol(batch => batch, { decode: {} }),
   decoded: protocol(batch => batch, { decode: true }),
-  'decoded, exact': protocol(batch => batch, ({ decoders, exact }) => ({ decode: { ...decoders, ...exact } })),
+  'decoded, exact': protocol(
+    batch => batch,
+    ({ decoders, exact }) => ({ decode: { ...decoders, ...exact } })
+  ),
   ndjson: ndjson(),
   'ndjson, dates': ndjson(dates),
   json: json(),
@@ -95,8 +103,15 @@ export const ways = {
           const text = decoder.decode(block);
           for (let i = 0; i < text.length && made < count; made++, i += row.length) {
             const part = (from, to) => text.substring(i + from, i + to);
-            batch.push({ id: part(0, 36), name: part(36, 47), email: part(47, 69), password: part(69, 101), balance: part(101, 108),
-              active: part(108, 109), created: part(109, 131) });
+            batch.push({
+              id: part(0, 36),
+              name: part(36, 47),
+              email: part(47, 69),
+              password: part(69, 101),
+              balance: part(101, 108),
+              active: part(108, 109),
+              created: part(109, 131)
+            });
           }
         }
         take(batch, batch.length);
@@ -115,7 +130,11 @@ export const ways = {
     as: 'arrow',
     load: () => import('/arrow.js'),
     async read(source, take, { RecordBatchReader }) {
-      for await (const batch of await RecordBatchReader.from(chunksOf(source))) take(batch.toArray().map(row => row.toJSON()), batch.numRows);
+      for await (const batch of await RecordBatchReader.from(chunksOf(source)))
+        take(
+          batch.toArray().map(row => row.toJSON()),
+          batch.numRows
+        );
     }
   }
 };
@@ -150,11 +169,16 @@ export async function measure({ way, keep, watch, count: wanted }) {
     frame = requestAnimationFrame(turn);
   };
   if (watch) turn();
-  const bytes = await ways[way].read(source(), (some, more) => {
-    first ??= performance.now() - start;
-    count += more;
-    if (keep) for (const each of some) rows.push(each);
-  }, module, wanted);
+  const bytes = await ways[way].read(
+    source(),
+    (some, more) => {
+      first ??= performance.now() - start;
+      count += more;
+      if (keep) for (const each of some) rows.push(each);
+    },
+    module,
+    wanted
+  );
   const total = performance.now() - start;
   if (watch) {
     await new Promise(resolve => requestAnimationFrame(resolve));

@@ -34,9 +34,15 @@ const MANY = ['lazy', 'objects', 'decoded', 'made', 'ndjson', 'json'];
 
 /** Of the text rows that are kept: our way, the other, from where, and the most that ours may be of the other's CPU. */
 const AIMS = [
-  ['objects', 'json', 'memory', 0.8], ['decoded, exact', 'json', 'memory', 0.8], ['decoded', 'json', 'memory', 0.8],
-  ['lazy', 'json', 'memory', 0.35], ['objects', 'ndjson', 'server', 0.8], ['decoded', 'ndjson', 'server', 0.8],
-  ['decoded', 'ndjson, dates', 'server', 0.8], ['lazy', 'ndjson', 'server', 0.35], ['bytes', 'ndjson', 'server', 0.35]
+  ['objects', 'json', 'memory', 0.8],
+  ['decoded, exact', 'json', 'memory', 0.8],
+  ['decoded', 'json', 'memory', 0.8],
+  ['lazy', 'json', 'memory', 0.35],
+  ['objects', 'ndjson', 'server', 0.8],
+  ['decoded', 'ndjson', 'server', 0.8],
+  ['decoded', 'ndjson, dates', 'server', 0.8],
+  ['lazy', 'ndjson', 'server', 0.35],
+  ['bytes', 'ndjson', 'server', 0.35]
 ];
 
 const OPTIONS = {
@@ -56,7 +62,7 @@ const MARKERS = ['<!-- made by bench/page/run.js -->', '<!-- end of page -->'];
 
 function median(list) {
   const sorted = [...list].sort((a, b) => a - b);
-  return (sorted[sorted.length - 1 >> 1] + sorted[sorted.length >> 1]) / 2;
+  return (sorted[(sorted.length - 1) >> 1] + sorted[sorted.length >> 1]) / 2;
 }
 
 /** Chromium, by the fixtures. A measurement is what page.js gives, and `busy`, CPU of the main thread, `cpu` of the page's process, `heap` in MB. */
@@ -75,7 +81,11 @@ async function launchChromium() {
       };
       const heap = async () => {
         await devtools.send('HeapProfiler.collectGarbage');
-        const { usedSize, embedderHeapUsedSize = 0, backingStorageSize = 0 } = await devtools.send('Runtime.getHeapUsage');
+        const {
+          usedSize,
+          embedderHeapUsedSize = 0,
+          backingStorageSize = 0
+        } = await devtools.send('Runtime.getHeapUsage');
         return (usedSize + embedderHeapUsedSize + backingStorageSize) / 1e6;
       };
       const before = await heap();
@@ -87,7 +97,7 @@ async function launchChromium() {
       const from = await cpu();
       const result = await page.evaluate(spec => window.measured.measure(spec), spec);
       const to = await cpu();
-      return { ...result, busy: to[0] - from[0], cpu: to[1] - from[1], heap: await heap() - before };
+      return { ...result, busy: to[0] - from[0], cpu: to[1] - from[1], heap: (await heap()) - before };
     } finally {
       await page.close();
     }
@@ -95,49 +105,91 @@ async function launchChromium() {
   return { name: `Chromium ${browser.version()}`, measure, close: () => browser.close() };
 }
 
-const number = value => !(value >= 0) ? '–' : Math.round(value).toString().replace(/\B(?=(?:\d{3})+$)/g, ',');
-const tableOf = (heads, lines) => [['', ...heads], ['---', ...heads.map(() => '--:')], ...lines].map(line => `| ${line.join(' | ')} |`).join('\n');
+const number = value =>
+  !(value >= 0)
+    ? '–'
+    : Math.round(value)
+        .toString()
+        .replace(/\B(?=(?:\d{3})+$)/g, ',');
+const tableOf = (heads, lines) =>
+  [['', ...heads], ['---', ...heads.map(() => '--:')], ...lines].map(line => `| ${line.join(' | ')} |`).join('\n');
 
 /** Our CPU as a part of another way's, and what it should be. */
 function tableOfAims(results) {
-  const find = (way, from) => results.find(result => result.way === way && result.from === from && result.kind === 'text'
-    && result.keep && !result.watch);
-  return tableOf(['beside', 'from', '×', 'aim'], AIMS.flatMap(([way, other, from, aim]) => {
-    const [ours, theirs] = [find(way, from), find(other, from)];
-    return ours && theirs ? [[WAYS[way], WAYS[other], from, ((ours.busy ?? ours.cpu) / (theirs.busy ?? theirs.cpu)).toFixed(2), `≤ ${aim}`]] : [];
-  }));
+  const find = (way, from) =>
+    results.find(
+      result => result.way === way && result.from === from && result.kind === 'text' && result.keep && !result.watch
+    );
+  return tableOf(
+    ['beside', 'from', '×', 'aim'],
+    AIMS.flatMap(([way, other, from, aim]) => {
+      const [ours, theirs] = [find(way, from), find(other, from)];
+      return ours && theirs
+        ? [
+            [
+              WAYS[way],
+              WAYS[other],
+              from,
+              ((ours.busy ?? ours.cpu) / (theirs.busy ?? theirs.cpu)).toFixed(2),
+              `≤ ${aim}`
+            ]
+          ]
+        : [];
+    })
+  );
 }
 
 /** Frames and memory. */
-const tableOfMany = results => tableOf(['longest frame, ms', 'MB held', '× their bytes'], results.filter(result => result.watch)
-  .map(({ way, longest, heap, bytes }) => [WAYS[way], number(longest), number(heap), bytes && heap ? (heap * 1e6 / bytes).toFixed(2) : '']));
+const tableOfMany = results =>
+  tableOf(
+    ['longest frame, ms', 'MB held', '× their bytes'],
+    results
+      .filter(result => result.watch)
+      .map(({ way, longest, heap, bytes }) => [
+        WAYS[way],
+        number(longest),
+        number(heap),
+        bytes && heap ? ((heap * 1e6) / bytes).toFixed(2) : ''
+      ])
+  );
 
 /** What one browser has done, as tables of GitHub's Markdown. */
 function section({ name, results }, { rows, many }) {
-  const titles = { text: 'seven text columns', numbers: 'three narrow numbers', server: 'while they come from the server',
-    memory: 'from memory' };
+  const titles = {
+    text: 'seven text columns',
+    numbers: 'three narrow numbers',
+    server: 'while they come from the server',
+    memory: 'from memory'
+  };
   const tables = new Map();
   for (const result of results.filter(result => !result.watch)) {
     const title = `${titles[result.kind]}, ${result.keep ? 'kept' : 'dropped'}, ${titles[result.from]}`;
     if (!tables.has(title)) tables.set(title, []);
-    tables.get(title).push([WAYS[result.way], ...['busy', 'cpu', 'first', 'last', 'heap'].map(figure => number(result[figure]))]);
+    tables
+      .get(title)
+      .push([WAYS[result.way], ...['busy', 'cpu', 'first', 'last', 'heap'].map(figure => number(result[figure]))]);
   }
   return [
     `## ${name}`,
-    ...[...tables].map(([title, lines]) => `### ${title}\n\n${tableOf(['main thread', 'CPU', 'first', 'last', 'MB'], lines)}`),
+    ...[...tables].map(
+      ([title, lines]) => `### ${title}\n\n${tableOf(['main thread', 'CPU', 'first', 'last', 'MB'], lines)}`
+    ),
     `### CPU, ${number(rows)} text rows, kept\n\n${tableOfAims(results)}`,
-    ...many > 0 ? [`### ${number(many)} text rows, kept, while they come from the server\n\n${tableOfMany(results)}`] : []
+    ...(many > 0
+      ? [`### ${number(many)} text rows, kept, while they come from the server\n\n${tableOfMany(results)}`]
+      : [])
   ].join('\n\n');
 }
 
 /** The whole run in Markdown. */
-const document = ({ browsers, options }) => [
-  '# Rows in a page',
-  `\`node bench/page/run.js\`: ${number(options.rows)} rows, medians of ${options.rounds} rounds, each measurement in a page of its own. ` +
-    'Milliseconds: CPU of the main thread, of the whole process of the page (of Firefox: of all its processes), to the first row and ' +
-    'to the last; MB that the page holds afterwards. Arrow is encoded before it is measured, the other formats are not.',
-  ...browsers.map(browser => section(browser, options))
-].join('\n\n') + '\n';
+const document = ({ browsers, options }) =>
+  [
+    '# Rows in a page',
+    `\`node bench/page/run.js\`: ${number(options.rows)} rows, medians of ${options.rounds} rounds, each measurement in a page of its own. ` +
+      'Milliseconds: CPU of the main thread, of the whole process of the page (of Firefox: of all its processes), to the first row and ' +
+      'to the last; MB that the page holds afterwards. Arrow is encoded before it is measured, the other formats are not.',
+    ...browsers.map(browser => section(browser, options))
+  ].join('\n\n') + '\n';
 
 /** Puts the short tables of the first browser into ../README.md. */
 function publish({ browsers: [{ name, results }], options: { rows, many } }) {
@@ -145,14 +197,17 @@ function publish({ browsers: [{ name, results }], options: { rows, many } }) {
   const text = fs.readFileSync(file, 'utf8');
   const [from, to] = MARKERS.map(marker => text.indexOf(marker));
   if (from < 0 || to < from) throw new Error(`README.md has no ${MARKERS.join(' … ')}`);
-  fs.writeFileSync(file, [
-    text.slice(0, from) + MARKERS[0],
-    `${name}, CPU of the main thread, ${number(rows)} rows of seven text columns, kept:\n`,
-    `${tableOfAims(results)}\n`,
-    `${number(many)} of them, while they come from the server:\n`,
-    `${tableOfMany(results)}\n`,
-    text.slice(to)
-  ].join('\n'));
+  fs.writeFileSync(
+    file,
+    [
+      text.slice(0, from) + MARKERS[0],
+      `${name}, CPU of the main thread, ${number(rows)} rows of seven text columns, kept:\n`,
+      `${tableOfAims(results)}\n`,
+      `${number(many)} of them, while they come from the server:\n`,
+      `${tableOfMany(results)}\n`,
+      text.slice(to)
+    ].join('\n')
+  );
 }
 
 async function main(args) {
@@ -168,11 +223,30 @@ async function main(args) {
   try {
     server = await serve(database.config, path.resolve(values.parser), options.rows);
     for (const launch of launchers) {
-      const specs = list('kinds').flatMap(kind => list('keep').flatMap(keep => list('from').flatMap(from =>
-        list('ways').map(way => ({ kind, keep: keep === 'kept', from, way, count: options.rows, runs: [] })))))
-        .filter(({ kind, from, way }) => (kind === 'text' || !DATES.includes(way)) && (from === 'server' || way !== 'bytes') && way !== 'made');
+      const specs = list('kinds')
+        .flatMap(kind =>
+          list('keep').flatMap(keep =>
+            list('from').flatMap(from =>
+              list('ways').map(way => ({ kind, keep: keep === 'kept', from, way, count: options.rows, runs: [] }))
+            )
+          )
+        )
+        .filter(
+          ({ kind, from, way }) =>
+            (kind === 'text' || !DATES.includes(way)) && (from === 'server' || way !== 'bytes') && way !== 'made'
+        );
       if (options.many > 0) {
-        specs.push(...MANY.map(way => ({ kind: 'text', keep: true, from: 'server', way, count: options.many, watch: true, runs: [] })));
+        specs.push(
+          ...MANY.map(way => ({
+            kind: 'text',
+            keep: true,
+            from: 'server',
+            way,
+            count: options.many,
+            watch: true,
+            runs: []
+          }))
+        );
       }
       const browser = await launch();
       try {
@@ -186,9 +260,13 @@ async function main(args) {
       } finally {
         await browser.close();
       }
-      found.browsers.push({ name: browser.name, results: specs.map(({ runs, ...spec }) => ({
-        ...spec, ...Object.fromEntries(Object.keys(runs[0]).map(figure => [figure, median(runs.map(run => run[figure]))]))
-      })) });
+      found.browsers.push({
+        name: browser.name,
+        results: specs.map(({ runs, ...spec }) => ({
+          ...spec,
+          ...Object.fromEntries(Object.keys(runs[0]).map(figure => [figure, median(runs.map(run => run[figure]))]))
+        }))
+      });
     }
     const text = document(found);
     console.log(text);

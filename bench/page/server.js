@@ -20,15 +20,41 @@ const KINDS = {
 
 /** Arrow's IPC stream of the rows, in record batches of 2,000. Made before it is asked for: how fast is not measured. */
 async function makeArrow(client, kind, limit) {
-  const { Bool, Float64, Int32, RecordBatchStreamWriter, Table, TimestampMillisecond, Utf8, vectorFromArray } = require('apache-arrow');
-  const types = { 16: new Bool(), 20: new Int32(), 23: new Int32(), 701: new Float64(), 1184: new TimestampMillisecond() };
-  const values = { 16: text => text === 't', 20: Number, 23: Number, 701: Number, 1184: text => new Date(text.replace(/\+00$/, 'Z')) };
+  const {
+    Bool,
+    Float64,
+    Int32,
+    RecordBatchStreamWriter,
+    Table,
+    TimestampMillisecond,
+    Utf8,
+    vectorFromArray
+  } = require('apache-arrow');
+  const types = {
+    16: new Bool(),
+    20: new Int32(),
+    23: new Int32(),
+    701: new Float64(),
+    1184: new TimestampMillisecond()
+  };
+  const values = {
+    16: text => text === 't',
+    20: Number,
+    23: Number,
+    701: Number,
+    1184: text => new Date(text.replace(/\+00$/, 'Z'))
+  };
   const { rows, rowParser } = await client.query(KINDS[kind], [limit]);
   const writer = new RecordBatchStreamWriter();
   for (let from = 0; from < rows.length; from += 2000) {
     const some = rows.slice(from, from + 2000);
-    const vectors = rowParser.columns.map(({ name, typeOid }, i) => [name, vectorFromArray(
-      some.map(row => (values[typeOid] ?? String)(row[i])), types[typeOid] ?? new Utf8())]);
+    const vectors = rowParser.columns.map(({ name, typeOid }, i) => [
+      name,
+      vectorFromArray(
+        some.map(row => (values[typeOid] ?? String)(row[i])),
+        types[typeOid] ?? new Utf8()
+      )
+    ]);
     for (const batch of new Table(Object.fromEntries(vectors)).batches) writer.write(batch);
   }
   writer.finish();
@@ -38,9 +64,15 @@ async function makeArrow(client, kind, limit) {
 /** The reader of Arrow's own package, as one file. */
 function bundleArrow() {
   const esbuild = require(require.resolve('esbuild', { paths: [path.dirname(require.resolve('pg-test-fixtures'))] }));
-  const { outputFiles: [{ contents }] } = esbuild.buildSync({
+  const {
+    outputFiles: [{ contents }]
+  } = esbuild.buildSync({
     stdin: { contents: "export { RecordBatchReader } from 'apache-arrow';", resolveDir: __dirname },
-    bundle: true, format: 'esm', platform: 'browser', minify: true, write: false
+    bundle: true,
+    format: 'esm',
+    platform: 'browser',
+    minify: true,
+    write: false
   });
   return contents;
 }

@@ -49,11 +49,11 @@ test('With one round there is no spread', () => {
 });
 
 test('The aims tell which of them are not reached', () => {
-  const lines = report.aims([table('rows-untouched'), table('select-pipelined')]).split('\n').slice(1);
-  assert.deepEqual(lines, [
-    '  rows-untouched      1.67 ≤ 1.80 of floor',
-    '* select-pipelined    1.67 ≤ 1.35 of floor'
-  ]);
+  const lines = report
+    .aims([table('rows-untouched'), table('select-pipelined')])
+    .split('\n')
+    .slice(1);
+  assert.deepEqual(lines, ['  rows-untouched      1.67 ≤ 1.80 of floor', '* select-pipelined    1.67 ≤ 1.35 of floor']);
 });
 
 test('Another checkout is compared by the ratios of each round', () => {
@@ -63,11 +63,18 @@ test('Another checkout is compared by the ratios of each round', () => {
     { client: 'against', label: 'against', runs: [5, 10, 4].map(run) }
   ];
   const place = { workload: 'rows-untouched', link: 'unix' };
-  const lines = report.against([
-    report.table(place, OPTIONS, entries),
-    report.table({ ...place, workload: 'cursor' }, OPTIONS, [entries[0], { ...entries[1], runs: [6, 12, 5].map(run) }, entries[2]]),
-    report.table({ ...place, workload: 'pending' }, OPTIONS, entries.slice(0, 2))
-  ]).split('\n').slice(1);
+  const lines = report
+    .against([
+      report.table(place, OPTIONS, entries),
+      report.table({ ...place, workload: 'cursor' }, OPTIONS, [
+        entries[0],
+        { ...entries[1], runs: [6, 12, 5].map(run) },
+        entries[2]
+      ]),
+      report.table({ ...place, workload: 'pending' }, OPTIONS, entries.slice(0, 2))
+    ])
+    .split('\n')
+    .slice(1);
   assert.deepEqual(lines, [
     '  rows-untouched       1.00 (1.00–1.20)   2.50 × floor, was 2.50',
     '* cursor               1.20 (1.20–1.25)   3.00 × floor, was 2.50',
@@ -89,7 +96,10 @@ test('The results are written as JSON, Markdown and SVG', () => {
     const http = [{ route: '/row', client: 'quickgres', rate: 12345.6, rounds: [{ rate: 12000 }, { rate: 13000 }] }];
     fs.writeFileSync(path.join(directory, 'http.json'), JSON.stringify(http));
     report.write({ machine, options: OPTIONS, tables: [table('rows-untouched')] }, directory, 'results');
-    assert.match(read('svg'), /^<svg [^]*>Requests a second[^]*>One row as JSON<[^]*>12,346<\/text>[^]*>Client CPU [^]*>5\.00<[^]*<\/svg>\n$/);
+    assert.match(
+      read('svg'),
+      /^<svg [^]*>Requests a second[^]*>One row as JSON<[^]*>12,346<\/text>[^]*>Client CPU [^]*>5\.00<[^]*<\/svg>\n$/
+    );
   } finally {
     fs.rmSync(directory, { recursive: true });
   }
@@ -99,8 +109,14 @@ test('A part replaces the tables that it has, and the others stay in their order
   const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'bench-report-'));
   try {
     const write = (names, isPart) =>
-      report.write({ machine: { versions: {} }, options: OPTIONS, tables: names.map(name => table(name)) }, directory, 'results', isPart);
-    const names = () => JSON.parse(fs.readFileSync(path.join(directory, 'results.json'))).tables.map(({ name }) => name);
+      report.write(
+        { machine: { versions: {} }, options: OPTIONS, tables: names.map(name => table(name)) },
+        directory,
+        'results',
+        isPart
+      );
+    const names = () =>
+      JSON.parse(fs.readFileSync(path.join(directory, 'results.json'))).tables.map(({ name }) => name);
     write(['rows-untouched', 'connect'], true);
     write(['connect', 'select-batch'], true);
     assert.deepEqual(names(), ['select-batch', 'rows-untouched', 'connect']);

@@ -8,8 +8,8 @@ import { $, Run, Way, number, time } from '/runs.js';
 const NUMBERS = new Set([20, 21, 23, 26, 700, 701, 790, 1700]);
 
 const list = new VirtualList($('#scroller'), (first, last) => {
-  $('#where').textContent = last < first ? ''
-    : `${number(first + 1)} to ${number(last + 1)} of ${number(table.length)}`;
+  $('#where').textContent =
+    last < first ? '' : `${number(first + 1)} to ${number(last + 1)} of ${number(table.length)}`;
 });
 let table = []; // the rows as they came, which the table decodes when it shows them
 let current; // what is shown
@@ -29,9 +29,11 @@ const WAYS = {
 async function readRows(run, signal) {
   const result = rows(run.chunks(signal), { signal, decode: false, structs: true });
   const shown = current.table === run;
-  const showColumns = () => list.reset(
-    result.columns.map(({ name, typeOid }) => ({ name, number: NUMBERS.has(typeOid) })),
-    index => table[index].toArray());
+  const showColumns = () =>
+    list.reset(
+      result.columns.map(({ name, typeOid }) => ({ name, number: NUMBERS.has(typeOid) })),
+      index => table[index].toArray()
+    );
   for await (const batch of result.batches()) {
     if (shown && table.length === 0) showColumns();
     if (shown) for (const row of batch) table.push(row);
@@ -73,8 +75,12 @@ function drawChart(runs) {
     // A line of a few hundred points looks the same as one of a few thousand.
     const step = Math.ceil(run.points.length / 400);
     const points = run.points.filter((_, i) => i % step === 0 || i === run.points.length - 1);
-    $(`#chart .${run.kind}`).setAttribute('points', [[0, 0], ...points].map(([at, count]) =>
-      `${(400 * at / until).toFixed(1)},${(160 - 156 * count / most).toFixed(1)}`).join(' '));
+    $(`#chart .${run.kind}`).setAttribute(
+      'points',
+      [[0, 0], ...points]
+        .map(([at, count]) => `${((400 * at) / until).toFixed(1)},${(160 - (156 * count) / most).toFixed(1)}`)
+        .join(' ')
+    );
   }
   $('#scale').textContent = runs.some(run => run.rows > 0) ? `${time(until)} · ${number(most)} rows` : '';
 }
@@ -119,10 +125,12 @@ function start(limit, before = Promise.resolve()) {
     await run.measure(signal);
   };
   const [first, ...others] = ways;
-  state.done = before.then(() => turn(first, true)).then(() => {
-    if (current === state) list.count = table.length;
-    return first.summary();
-  });
+  state.done = before
+    .then(() => turn(first, true))
+    .then(() => {
+      if (current === state) list.count = table.length;
+      return first.summary();
+    });
   state.all = state.done.then(async () => {
     for (let round = 0; round < ROUNDS; round++) {
       for (const way of round ? ways : others) if (!signal.aborted && !way.error) await turn(way);
@@ -152,8 +160,11 @@ $('#go').addEventListener('submit', event => {
   const { value } = $('#row');
   const row = /^\d+$/.test(digits(value)) ? Number(digits(value)) : 0;
   const known = row >= 1 && row <= table.length;
-  $('#no-row').textContent = known ? ''
-    : table.length === 0 ? 'there are no rows' : `no row “${value}”: rows are 1 to ${number(table.length)}`;
+  $('#no-row').textContent = known
+    ? ''
+    : table.length === 0
+      ? 'there are no rows'
+      : `no row “${value}”: rows are 1 to ${number(table.length)}`;
   if (known) list.scrollTo(row - 1);
 });
 
@@ -161,8 +172,12 @@ const asked = new URLSearchParams(location.search).get('limit');
 if (asked !== null) $('#limit').value = asked;
 // The server loads its sample, and the page is drawn, before anything is measured.
 $('#verdict').textContent = 'The server is loading its sample …';
-start($('#limit').value, fetch('/rows?limit=0').catch(() => {}).then(() =>
-  new Promise(resolve => requestAnimationFrame(() => setTimeout(resolve)))));
+start(
+  $('#limit').value,
+  fetch('/rows?limit=0')
+    .catch(() => {})
+    .then(() => new Promise(resolve => requestAnimationFrame(() => setTimeout(resolve))))
+);
 
 /** For tests, and for whoever looks with the browser's tools. */
 window.demo = {
@@ -171,11 +186,17 @@ window.demo = {
   /** @returns {object} row i, from 0 */
   row: i => table[i].toObject(),
   /** @returns {Promise<object>} what was measured of the rows as they are, when they are all there */
-  get done() { return current.done; },
+  get done() {
+    return current.done;
+  },
   /** @returns {Promise<object[]>} what was measured of all ways, medians, when they are done */
-  get all() { return current.all; },
+  get all() {
+    return current.all;
+  },
   /** @returns {Promise<object>} what was measured of JSON, when all are done */
-  get json() { return current.all.then(ways => ways.find(({ kind }) => kind === 'json')); },
+  get json() {
+    return current.all.then(ways => ways.find(({ kind }) => kind === 'json'));
+  },
   /** Runs all ways again. */
   run: limit => start(limit),
   /** Brings row i to the top of the table. */

@@ -34,7 +34,13 @@ export class VirtualList {
     this.#body = scroller.querySelector('.body');
     this.#onview = onview;
     scroller.addEventListener('scroll', () => this.#scrolled(), { passive: true });
-    scroller.addEventListener('wheel', () => { this.#wheel = performance.now(); }, { passive: true });
+    scroller.addEventListener(
+      'wheel',
+      () => {
+        this.#wheel = performance.now();
+      },
+      { passive: true }
+    );
     new ResizeObserver(() => this.#resize()).observe(scroller);
   }
 
@@ -47,13 +53,15 @@ export class VirtualList {
     this.#cells = cells;
     this.#count = 0;
     this.#top = 0;
-    this.#head.replaceChildren(...['row', ...columns.map(column => column.name)].map((name, i) => {
-      const cell = document.createElement('div');
-      cell.setAttribute('role', 'columnheader');
-      cell.textContent = name;
-      if (columns[i - 1]?.number) cell.className = 'number';
-      return cell;
-    }));
+    this.#head.replaceChildren(
+      ...['row', ...columns.map(column => column.name)].map((name, i) => {
+        const cell = document.createElement('div');
+        cell.setAttribute('role', 'columnheader');
+        cell.textContent = name;
+        if (columns[i - 1]?.number) cell.className = 'number';
+        return cell;
+      })
+    );
     this.#scroller.setAttribute('aria-colcount', columns.length + 1);
     this.#body.replaceChildren();
     this.#resize();

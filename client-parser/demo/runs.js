@@ -4,7 +4,7 @@ import { PostgresError, ResponseError } from '/client-parser/index.js';
 
 export const $ = selector => document.querySelector(selector);
 export const number = value => Math.round(value).toLocaleString('en');
-const bytes = value => value < 1e6 ? `${(value / 1e3).toFixed(1)} kB` : `${(value / 1e6).toFixed(1)} MB`;
+const bytes = value => (value < 1e6 ? `${(value / 1e3).toFixed(1)} kB` : `${(value / 1e6).toFixed(1)} MB`);
 export function time(ms) {
   if (ms === undefined) return '–';
   return ms < 1000 ? `${ms.toFixed(ms < 10 ? 1 : 0)} ms` : `${(ms / 1000).toFixed(2)} s`;
@@ -58,7 +58,9 @@ export class Run {
   }
 
   /** The page begins to work. */
-  work() { this.#since = performance.now(); }
+  work() {
+    this.#since = performance.now();
+  }
 
   /** The page waits for more. */
   rest() {
@@ -97,7 +99,9 @@ export class Run {
     } finally {
       watch.end();
     }
-    const spent = await fetch('/spent.json').then(response => response.json()).catch(() => ({}));
+    const spent = await fetch('/spent.json')
+      .then(response => response.json())
+      .catch(() => ({}));
     if (this.error === undefined) this.spent = spent[this.way.spent ?? this.kind];
     this.#kept = [];
   }
@@ -138,9 +142,15 @@ export class Way {
     this.#panel = $(`#${kind}-panel`);
   }
 
-  get last() { return this.runs.at(-1) ?? new Run(this.kind, this.way, this.limit); }
-  get error() { return this.runs.find(run => run.error !== undefined)?.error; }
-  get done() { return this.runs.filter(run => run.total !== undefined); }
+  get last() {
+    return this.runs.at(-1) ?? new Run(this.kind, this.way, this.limit);
+  }
+  get error() {
+    return this.runs.find(run => run.error !== undefined)?.error;
+  }
+  get done() {
+    return this.runs.filter(run => run.total !== undefined);
+  }
 
   /** The median of a figure of the turns that are done; undefined before the first. */
   median(figure) {
@@ -150,7 +160,11 @@ export class Way {
 
   /** @returns {object} what was measured, medians */
   summary() {
-    const { kind, error, last: { rows, bytes, points } } = this;
+    const {
+      kind,
+      error,
+      last: { rows, bytes, points }
+    } = this;
     const figures = ['first', 'total', 'spent', 'busy', 'pause'].map(figure => [figure, this.median(figure)]);
     return { kind, error, rows, bytes, points, rounds: this.done.length, ...Object.fromEntries(figures) };
   }

@@ -48,10 +48,13 @@ async function loadSample(client, progress) {
   await client.query(`CREATE TEMP TABLE votes AS SELECT i::int AS id, name, 0 AS votes
     FROM unnest(ARRAY['Ada', 'Edsger', 'Grace', 'Ken', 'Margaret', 'Niklaus']) WITH ORDINALITY AS given(name, i)`);
   for (let from = 0; from < SAMPLE; from += STEP) {
-    await client.query(`INSERT INTO users SELECT md5(i::text)::uuid, 'User ' || i, 'user' || i || '@example.com',
+    await client.query(
+      `INSERT INTO users SELECT md5(i::text)::uuid, 'User ' || i, 'user' || i || '@example.com',
         md5('password' || i), round((i * 7919 % 1000003) / 100.0, 2), i % 3 <> 0,
         timestamptz '2026-01-01 00:00:00+00' + i * interval '1 minute'
-      FROM generate_series($1::int, $2::int) AS i`, [from, from + STEP - 1]);
+      FROM generate_series($1::int, $2::int) AS i`,
+      [from, from + STEP - 1]
+    );
     progress(STEP);
   }
 }
@@ -122,21 +125,24 @@ function connection(config) {
   const open = async () => {
     const client = new Client(await config);
     await client.connect();
-    client.closed.then(() => { current = undefined; });
+    client.closed.then(() => {
+      current = undefined;
+    });
     await client.query("SET TimeZone = 'UTC'");
     let loaded = 0;
     await loadSample(client, rows => {
       loaded += rows;
-      const line = `loading ${SAMPLE} sample users: ${Math.round(100 * loaded / SAMPLE)} %`;
+      const line = `loading ${SAMPLE} sample users: ${Math.round((100 * loaded) / SAMPLE)} %`;
       if (process.stdout.isTTY) process.stdout.write(`\r${line}${loaded === SAMPLE ? '\n' : ''}`);
       else if (loaded % (SAMPLE / 4) === 0) console.log(line);
     });
     return client;
   };
-  return () => (current ??= open().catch(error => {
-    current = undefined;
-    throw error;
-  }));
+  return () =>
+    (current ??= open().catch(error => {
+      current = undefined;
+      throw error;
+    }));
 }
 
 /** The votes stay up to date in all windows; a POST is a vote. */
@@ -212,7 +218,9 @@ async function listen(server, port) {
 async function start() {
   if (process.env.DATABASE_URL) return { config: process.env.DATABASE_URL };
   console.log('starting a PostgreSQL server …');
-  const { default: { startServer } } = await import('pg-test-fixtures');
+  const {
+    default: { startServer }
+  } = await import('pg-test-fixtures');
   const database = await startServer({ external: false, sample: 1000 });
   console.log(`for programs of your own, with a table users: ${database.url}`);
   return database;
@@ -220,7 +228,11 @@ async function start() {
 
 async function main() {
   let started;
-  const connect = connection(new Promise(resolve => { started = resolve; }));
+  const connect = connection(
+    new Promise(resolve => {
+      started = resolve;
+    })
+  );
   const { TLS_CERT: cert, TLS_KEY: key } = process.env;
   const tls = cert && { cert: await fs.readFile(cert), key: await fs.readFile(key), allowHTTP1: true };
   const server = tls ? http2.createSecureServer(tls, handlerOf(connect)) : http.createServer(handlerOf(connect));

@@ -25,7 +25,9 @@ class Collector extends Writable {
     this.#limit = limit;
   }
 
-  get large() { return this.#length > this.#limit; }
+  get large() {
+    return this.#length > this.#limit;
+  }
 
   _write(chunk, encoding, callback) {
     this.#length += chunk.length;
@@ -59,7 +61,8 @@ function read(answer, reader, lease) {
     const type = body[off];
     const isData = type === backend.DataRow || type === backend.CopyData;
     let count = 0;
-    do off += 1 + body.readUInt32BE(off + 1); while (++count > 0 && isData && body[off] === type);
+    do off += 1 + body.readUInt32BE(off + 1);
+    while (++count > 0 && isData && body[off] === type);
     if (isData) reader.receiveData(body, start, off, count, true);
     else reader.receive(type, body, start, off);
   }

@@ -23,7 +23,9 @@ class Entries {
     this.evictions = 0;
   }
 
-  get size() { return this.#byKey.size; }
+  get size() {
+    return this.#byKey.size;
+  }
 
   /** @returns {object} the entry of a key, made if there is none; it becomes the most recently used one */
   use(key, tags) {
@@ -81,7 +83,9 @@ class Entries {
     }
   }
 
-  forgetKey(key) { this.forget(this.#byKey.get(key)); }
+  forgetKey(key) {
+    this.forget(this.#byKey.get(key));
+  }
 
   /** Forgets all entries with a tag, or all that have any tag. */
   forgetTag(tag) {

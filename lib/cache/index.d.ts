@@ -4,8 +4,20 @@ import { EventEmitter } from 'node:events';
 import { Writable } from 'node:stream';
 import { WritableStream } from 'node:stream/web';
 import {
-  Abortable, AnyColumns, Arguments, Client, Decode, ListedRow, OtherText, QueryToOptions, RowReader, Settings, StatementOptions,
-  StreamResult, TextArguments, Values
+  Abortable,
+  AnyColumns,
+  Arguments,
+  Client,
+  Decode,
+  ListedRow,
+  OtherText,
+  QueryToOptions,
+  RowReader,
+  Settings,
+  StatementOptions,
+  StreamResult,
+  TextArguments,
+  Values
 } from '../../index.js';
 import { Pool } from '../pool/index.js';
 import { Sql } from '../sql/index.js';
@@ -68,8 +80,14 @@ export interface CacheSession {
    */
   query<T extends object = AnyColumns>(piece: Sql, options?: CachedQueryOptions): Promise<RowReader<T>>;
   query<T extends object = AnyColumns, X extends string = string>(
-    text: OtherText<X>, values?: Values, options?: CachedQueryOptions): Promise<RowReader<T>>;
-  query<X extends string>(text: X, ...more: Arguments<X, [options?: CachedQueryOptions]>): Promise<RowReader<ListedRow<X, true>>>;
+    text: OtherText<X>,
+    values?: Values,
+    options?: CachedQueryOptions
+  ): Promise<RowReader<T>>;
+  query<X extends string>(
+    text: X,
+    ...more: Arguments<X, [options?: CachedQueryOptions]>
+  ): Promise<RowReader<ListedRow<X, true>>>;
   /**
    * Writes the result of a query to a target, from memory if possible.
    * @param target as of `Client.queryTo`
@@ -82,7 +100,10 @@ export interface CacheSession {
    */
   queryTo(target: Writable | WritableStream, piece: Sql, options?: CachedQueryToOptions): Promise<StreamResult>;
   queryTo<X extends string>(
-    target: Writable | WritableStream, text: X, ...more: TextArguments<X, [options?: CachedQueryToOptions]>): Promise<StreamResult>;
+    target: Writable | WritableStream,
+    text: X,
+    ...more: TextArguments<X, [options?: CachedQueryToOptions]>
+  ): Promise<StreamResult>;
   /**
    * @param text SQL
    * @param values of its parameters
@@ -93,7 +114,10 @@ export interface CacheSession {
    * @throws {TypeError|RangeError} as the query would
    */
   keyOf(piece: Sql, options?: CachedQueryOptions | CachedQueryToOptions): string;
-  keyOf<X extends string>(text: X, ...more: TextArguments<X, [options?: CachedQueryOptions | CachedQueryToOptions]>): string;
+  keyOf<X extends string>(
+    text: X,
+    ...more: TextArguments<X, [options?: CachedQueryOptions | CachedQueryToOptions]>
+  ): string;
   /**
    * Asks with settings, as `Session.with` does. They are a part of each answer's key.
    * @param settings by name; they are added to those that this has

@@ -10,7 +10,9 @@ const { throwIfAborted, tooLong, watchLimits } = require('../core/pipeline');
 function limitOf(options) {
   throwIfAborted(options);
   let fail;
-  const reached = new Promise((resolve, reject) => { fail = reject; });
+  const reached = new Promise((resolve, reject) => {
+    fail = reject;
+  });
   reached.catch(() => {});
   const release = watchLimits(options, fail, tooLong('query'));
   const isLimited = options.signal !== undefined || options.statement_timeout !== undefined;

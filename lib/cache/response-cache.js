@@ -30,7 +30,8 @@ class ResponseCache extends EventEmitter {
     if (typeof client?.queryTo !== 'function' || typeof client.on !== 'function') {
       throw new TypeError('a ResponseCache takes a Client or a Pool');
     }
-    if (client.lease?.settings !== undefined) throw new TypeError('a ResponseCache takes the client or pool itself: write cache.with(settings)');
+    if (client.lease?.settings !== undefined)
+      throw new TypeError('a ResponseCache takes the client or pool itself: write cache.with(settings)');
     checkOptions(options, OF_CACHE);
     const { max_bytes = 1 << 26, max_answer_bytes = max_bytes / 8, now = () => performance.now() } = options;
     const { max_age = 60, stale_while_revalidate = 15 } = options;
@@ -55,12 +56,20 @@ class ResponseCache extends EventEmitter {
     }
   }
 
-  get evictions() { return this.#entries.evictions; }
-  get bytes() { return this.#entries.bytes; }
-  get size() { return this.#entries.size; }
+  get evictions() {
+    return this.#entries.evictions;
+  }
+  get bytes() {
+    return this.#entries.bytes;
+  }
+  get size() {
+    return this.#entries.size;
+  }
 
   /** Answers a query as `Client.query` does, from memory if possible. */
-  query(text, values = NO_VALUES, options = NO_OPTIONS) { return this.#query(this.#client, text, values, options); }
+  query(text, values = NO_VALUES, options = NO_OPTIONS) {
+    return this.#query(this.#client, text, values, options);
+  }
 
   async #query(session, text, values = NO_VALUES, options = NO_OPTIONS) {
     if (isPiece(text)) return this.#query(session, ...text, optionsOf(values));
@@ -80,7 +89,9 @@ class ResponseCache extends EventEmitter {
    * Writes the result of a query as `Client.queryTo` does, from memory if possible. If it rejects after the first byte from
    * memory, the target is destroyed.
    */
-  queryTo(target, text, values = NO_VALUES, options = NO_OPTIONS) { return this.#queryTo(this.#client, target, text, values, options); }
+  queryTo(target, text, values = NO_VALUES, options = NO_OPTIONS) {
+    return this.#queryTo(this.#client, target, text, values, options);
+  }
 
   async #queryTo(session, target, text, values = NO_VALUES, options = NO_OPTIONS) {
     if (isPiece(text)) return this.#queryTo(session, target, ...text, optionsOf(values));
@@ -123,7 +134,15 @@ class ResponseCache extends EventEmitter {
     checkText(text, 'text');
     checkValues(values);
     const settings = session.lease?.settings;
-    const key = JSON.stringify([text, snapshot(values), { as, ...form }, tags, maxAge, stale, ...settings?.values ?? []]);
+    const key = JSON.stringify([
+      text,
+      snapshot(values),
+      { as, ...form },
+      tags,
+      maxAge,
+      stale,
+      ...(settings?.values ?? [])
+    ]);
     return { key, tags: [...new Set(tags)], hasSettings: settings !== undefined, maxAge, stale, form: { as, ...form } };
   }
 
@@ -185,7 +204,19 @@ class ResponseCache extends EventEmitter {
       const asked = session.queryTo(collector, text, values, { ...form, ...limits });
       const { cmd, rowCount } = prepared === undefined ? await asked : (await Promise.all([asked, prepared]))[0];
       if (cmd !== 'SELECT' && cmd !== 'SHOW') this.#renew();
-      return { tags, hasSettings, maxAge, stale, form, time, body: collector.take(), cmd, rowCount, large: false, kept: false };
+      return {
+        tags,
+        hasSettings,
+        maxAge,
+        stale,
+        form,
+        time,
+        body: collector.take(),
+        cmd,
+        rowCount,
+        large: false,
+        kept: false
+      };
     } catch (error) {
       if (!collector.large) throw error;
       return { ...request, body: collector.take(), large: true };
@@ -198,8 +229,10 @@ class ResponseCache extends EventEmitter {
     if (closed === this.#connection) return this.#prepared;
     this.clear(); // the next connection may be to another server
     this.#connection = closed;
-    const prepared = this.#prepared = this.#setUp(this.#client);
-    prepared.catch(() => { if (this.#prepared === prepared) this.#connection = undefined; });
+    const prepared = (this.#prepared = this.#setUp(this.#client));
+    prepared.catch(() => {
+      if (this.#prepared === prepared) this.#connection = undefined;
+    });
     return prepared;
   }
 
@@ -215,7 +248,9 @@ class ResponseCache extends EventEmitter {
       if (!this.#channels.has(quoted(channel))) return;
       this.#entries.forgetTag(payload === '' ? undefined : payload);
     });
-    client.on('end', () => { if (this.#channels.size > 0) this.#entries.forgetTag(); }); // notifications are missed from now on
+    client.on('end', () => {
+      if (this.#channels.size > 0) this.#entries.forgetTag();
+    }); // notifications are missed from now on
   }
 
   /** Answers that were read before the session changed are not kept. */
@@ -225,14 +260,20 @@ class ResponseCache extends EventEmitter {
   }
 
   /** @returns {string} the key of the answer to a query */
-  keyOf(text, values = [], options = {}) { return this.#keyOf(this.#client, text, values, options); }
+  keyOf(text, values = [], options = {}) {
+    return this.#keyOf(this.#client, text, values, options);
+  }
 
   #keyOf(session, text, values = NO_VALUES, options = NO_OPTIONS) {
-    return isPiece(text) ? this.#keyOf(session, ...text, optionsOf(values)) : this.#request(session, text, values, options).key;
+    return isPiece(text)
+      ? this.#keyOf(session, ...text, optionsOf(values))
+      : this.#request(session, text, values, options).key;
   }
 
   /** @returns {object} answers queries of a session with settings, from the same memory: its keys contain the settings */
-  with(settings) { return this.#with(this.#client.with(settings)); }
+  with(settings) {
+    return this.#with(this.#client.with(settings));
+  }
 
   #with(session) {
     return {
@@ -244,11 +285,17 @@ class ResponseCache extends EventEmitter {
   }
 
   /** Forgets one answer. An answer that is being fetched goes to the requests that wait for it, and is not kept. */
-  invalidate(key) { this.#entries.forgetKey(key); }
+  invalidate(key) {
+    this.#entries.forgetKey(key);
+  }
 
-  invalidateTag(tag) { this.#entries.forgetTag(tag); }
+  invalidateTag(tag) {
+    this.#entries.forgetTag(tag);
+  }
 
-  clear() { this.#entries.clear(); }
+  clear() {
+    this.#entries.clear();
+  }
 
   /**
    * Invalidates by notifications: the payload is a tag, and an empty payload means all tags.
@@ -270,15 +317,22 @@ class ResponseCache extends EventEmitter {
   /** A pool listens on a connection of its own, and reports when notifications may have been missed. */
   async #follow(listener) {
     const hear = async () => {
-      for await (const { payload, missed } of listener) this.#entries.forgetTag(missed || payload === '' ? undefined : payload);
+      for await (const { payload, missed } of listener)
+        this.#entries.forgetTag(missed || payload === '' ? undefined : payload);
     };
-    hear().catch(error => this.#report(error)).finally(() => this.#entries.forgetTag());
+    hear()
+      .catch(error => this.#report(error))
+      .finally(() => this.#entries.forgetTag());
     await listener.ready;
     this.clear();
-    return async () => { await listener.return(); };
+    return async () => {
+      await listener.return();
+    };
   }
 
-  #report(...error) { if (this.listenerCount('error') > 0) this.emit('error', ...error); }
+  #report(...error) {
+    if (this.listenerCount('error') > 0) this.emit('error', ...error);
+  }
 }
 
 module.exports = { ResponseCache };

@@ -12,7 +12,9 @@ const { Steps } = require('./steps');
 const CLOSE_TIMEOUT = 3000;
 
 const later = late({
-  resolve: () => require('./config').resolve, connect: () => require('./connection').connect, transaction: () => require('./transaction')
+  resolve: () => require('./config').resolve,
+  connect: () => require('./connection').connect,
+  transaction: () => require('./transaction')
 });
 
 /** What connecting needs of an AbortController and its signal, which cost as much as reading the config. */
@@ -21,8 +23,12 @@ class Abort {
   aborted = false;
   reason = undefined;
 
-  addEventListener(event, listener) { this.#listeners.add(listener); }
-  removeEventListener(event, listener) { this.#listeners.delete(listener); }
+  addEventListener(event, listener) {
+    this.#listeners.add(listener);
+  }
+  removeEventListener(event, listener) {
+    this.#listeners.delete(listener);
+  }
 
   abort(reason) {
     if (this.aborted) return;
@@ -68,25 +74,36 @@ class Client extends Steps {
     this.state = 'new';
     this.#ending = this.#connecting = undefined;
     this.#common.ownTypes = this.#config?.fetch_types ? new requests.OwnTypes() : undefined;
-    const pipeline = this.#pipeline = new Pipeline({
-      notice: (...message) => this.#message('notice', 'onNotice', ...message),
-      notification: (...message) => {
-        this.#channels?.deliver(message[0]);
-        this.#message('notification', 'onNotification', ...message);
+    const pipeline = (this.#pipeline = new Pipeline(
+      {
+        notice: (...message) => this.#message('notice', 'onNotice', ...message),
+        notification: (...message) => {
+          this.#channels?.deliver(message[0]);
+          this.#message('notification', 'onNotification', ...message);
+        },
+        parameter: (...message) => this.#emit('parameter', ...takeParameter(this.serverParameters, ...message)),
+        // An earlier socket can no longer be lost.
+        lost: error => {
+          if (this.#pipeline === pipeline && this.state !== 'closed') this.#lose(error);
+        },
+        drained: () => this.#emit('drain'),
+        queued: () => {
+          if (this.state === 'new') setImmediate(() => this.#expectConnect(pipeline));
+        }
       },
-      parameter: (...message) => this.#emit('parameter', ...takeParameter(this.serverParameters, ...message)),
-      // An earlier socket can no longer be lost.
-      lost: error => { if (this.#pipeline === pipeline && this.state !== 'closed') this.#lose(error); },
-      drained: () => this.#emit('drain'),
-      queued: () => { if (this.state === 'new') setImmediate(() => this.#expectConnect(pipeline)); }
-    }, this.#common);
+      this.#common
+    ));
     this.beginSteps(pipeline.scopes.root);
     this.#channels = undefined;
     /** @type {Promise<Error|undefined>} resolves when the connection is over, with the error if there was one */
-    this.closed = new Promise(resolve => { this.#resolveClosed = resolve; });
+    this.closed = new Promise(resolve => {
+      this.#resolveClosed = resolve;
+    });
   }
 
-  #emit(...event) { unhindered(() => this.emit(...event)); }
+  #emit(...event) {
+    unhindered(() => this.emit(...event));
+  }
 
   /** Tells of a message: its bytes as kig/quickgres 0.4 does, and as an event. */
   #message(event, callback, decoded, buf, start, end) {
@@ -117,12 +134,15 @@ class Client extends Steps {
   async #connect(port, host, ssl) {
     if (this.state === 'closed') this.#reset();
     if (this.state !== 'new') {
-      throw new UsageError(`connect() while the client is ${this.state}: it has one connection; for another, make ` +
-        'another Client, or await end() first', '08002');
+      throw new UsageError(
+        `connect() while the client is ${this.state}: it has one connection; for another, make ` +
+          'another Client, or await end() first',
+        '08002'
+      );
     }
     this.state = 'connecting';
     const pipeline = this.#pipeline;
-    const signal = this.#aborting = new Abort();
+    const signal = (this.#aborting = new Abort());
     try {
       await undefined; // requests of this tick share the outcome
       rows.checkDecode(this.#common.decoding.decode);
@@ -131,13 +151,18 @@ class Client extends Steps {
       pipeline.configure(config);
       // With a limit of unanswered requests, others would wait for the answer.
       const { ownTypes, silent } = pipeline.common;
-      if (ownTypes?.isKnown === false && pipeline.maxPipeline === Infinity) pipeline.begin(new requests.OwnTypesRequest(ownTypes));
-      const connected = later.connect(config, {
-        earlyRequests: () => pipeline.earlyRequests(),
-        ready: session => this.#open(session),
-        notice: fields => this.#emit('notice', fields),
-        silent
-      }, signal);
+      if (ownTypes?.isKnown === false && pipeline.maxPipeline === Infinity)
+        pipeline.begin(new requests.OwnTypesRequest(ownTypes));
+      const connected = later.connect(
+        config,
+        {
+          earlyRequests: () => pipeline.earlyRequests(),
+          ready: session => this.#open(session),
+          notice: fields => this.#emit('notice', fields),
+          silent
+        },
+        signal
+      );
       connected.catch(() => {}); // the next line may throw
       void [later.transaction, rows.decoders]; // meanwhile: later there may be no descriptor for their files
       await connected;
@@ -158,7 +183,7 @@ class Client extends Steps {
     this.processId = session.processId;
     if (!this.#referenced) session.socket.unref();
     const { cancel } = session;
-    session.cancel = () => cancel(this.#aborting ??= new Abort());
+    session.cancel = () => cancel((this.#aborting ??= new Abort()));
     this.#pipeline.open(session);
   }
 
@@ -200,8 +225,8 @@ class Client extends Steps {
     if (this.state === 'closed') return;
     if (this.#ending === undefined) {
       const pipeline = this.#pipeline;
-      const refused = () => new ConnectionError('the client was ended: it takes no more requests',
-        { code: '08003', sent: false });
+      const refused = () =>
+        new ConnectionError('the client was ended: it takes no more requests', { code: '08003', sent: false });
       pipeline.scopes.check(this.lease);
       this.#ending = 'asked';
       this.endSteps(refused);
@@ -234,7 +259,9 @@ class Client extends Steps {
   }
 
   /** For `await using`; not every engine has the symbol. */
-  [Symbol.asyncDispose ?? Symbol()]() { return this.end(); }
+  [Symbol.asyncDispose ?? Symbol()]() {
+    return this.end();
+  }
 
   /** Closes the connection now, and rejects all requests. @param {Error} [error] the cause */
   destroy(error) {
@@ -248,20 +275,32 @@ class Client extends Steps {
    * Asks the server to cancel whatever it is running for this client. To cancel one query and no other, pass a `signal`.
    * @returns {Promise<void>} resolves when the server has taken the request
    */
-  cancel() { return this.#pipeline.cancel(); }
+  cancel() {
+    return this.#pipeline.cancel();
+  }
 
   /** @type {string|undefined} 'I' idle, 'T' in a transaction block, 'E' in a failed one, as of the last answer */
-  get transactionStatus() { return this.#session === null ? undefined : this.#pipeline.status; }
+  get transactionStatus() {
+    return this.#session === null ? undefined : this.#pipeline.status;
+  }
 
   /** @private The stream to the server while the connection is open, which quickgres/pg shows. */
-  get stream() { return this.#session?.socket.stream ?? null; }
+  get stream() {
+    return this.#session?.socket.stream ?? null;
+  }
 
   /** @private See Session.listen. */
-  get channels() { return (this.#channels ??= require('./listen').channelsOf(this)); }
+  get channels() {
+    return (this.#channels ??= require('./listen').channelsOf(this));
+  }
 
-  get pending() { return this.#pipeline.pending; }
+  get pending() {
+    return this.#pipeline.pending;
+  }
 
-  get bufferedBytes() { return this.#pipeline.bufferedBytes; }
+  get bufferedBytes() {
+    return this.#pipeline.bufferedBytes;
+  }
 
   ref() {
     this.#referenced = true;
@@ -273,7 +312,9 @@ class Client extends Steps {
     this.#session?.socket.unref();
   }
 
-  toJSON() { return { state: this.state, pending: this.pending, processId: this.processId }; }
+  toJSON() {
+    return { state: this.state, pending: this.pending, processId: this.processId };
+  }
 
   [Symbol.for('nodejs.util.inspect.custom')](depth, options, inspect) {
     return `Client ${inspect({ ...this.toJSON(), serverParameters: { ...this.serverParameters } }, options)}`;

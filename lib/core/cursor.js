@@ -11,9 +11,11 @@ class Cursor {
   #reading = 0; // calls of the generator that are not over
   #rows = []; // of the last batch
 
-  constructor(open, options) { this.#generator = this.#generate(open, options); }
+  constructor(open, options) {
+    this.#generator = this.#generate(open, options);
+  }
 
-  async * #generate(open, { batchSize, decode, signal }) {
+  async *#generate(open, { batchSize, decode, signal }) {
     throwIfAborted({ signal });
     const opened = this.#opened(open);
     const portal = opened instanceof Promise ? await opened : opened; // without an await, both messages leave in one write
@@ -48,23 +50,32 @@ class Cursor {
     }
   }
 
-  [Symbol.asyncIterator]() { return this; }
+  [Symbol.asyncIterator]() {
+    return this;
+  }
 
   /**
    * @returns {Promise<{done: boolean, value: object}>} rejects once with the error of the query, the connection or the signal,
    *   after the rows before it
    */
   next() {
-    if (this.#reading === 0 && this.#index < this.#rows.length) return Promise.resolve({ done: false, value: this.#rows[this.#index++] });
+    if (this.#reading === 0 && this.#index < this.#rows.length)
+      return Promise.resolve({ done: false, value: this.#rows[this.#index++] });
     this.#reading++;
     callerOf(this.next, this.#caller);
-    return this.#generator.next().finally(() => { this.#reading--; });
+    return this.#generator.next().finally(() => {
+      this.#reading--;
+    });
   }
 
-  return(value) { return this.#generator.return(value); }
+  return(value) {
+    return this.#generator.return(value);
+  }
 
   /** For `await using`; not every engine has the symbol. */
-  async [Symbol.asyncDispose ?? Symbol()]() { await this.return(); }
+  async [Symbol.asyncDispose ?? Symbol()]() {
+    await this.return();
+  }
 }
 
 module.exports = { Cursor };

@@ -22,7 +22,8 @@ function lost(error) {
   return new ConnectionError(`the connection was lost: ${error.message}`, { code: error.code, cause: error });
 }
 
-const NOT_KEPT = 'a pooler gives each transaction any server, so notifications would not arrive: listen on the direct URL of the server, ' +
+const NOT_KEPT =
+  'a pooler gives each transaction any server, so notifications would not arrive: listen on the direct URL of the server, ' +
   'or, if the pooler keeps the session, with { session: true }';
 
 /**
@@ -33,12 +34,18 @@ const NOT_KEPT = 'a pooler gives each transaction any server, so notifications w
 async function listenOn(client, names, { session = false, signal }) {
   if (!session && client.processId === undefined) await client.sync(); // it is being connected
   // An error undoes LISTEN.
-  const checks = session || client.processId === undefined ? [] : [`SELECT 1 / (pg_backend_pid() = ${client.processId})::int`];
+  const checks =
+    session || client.processId === undefined ? [] : [`SELECT 1 / (pg_backend_pid() = ${client.processId})::int`];
   const texts = [...checks, ...names.map(name => `LISTEN ${quoted(name)}`)];
   try {
-    await client.batch(texts.map(text => [text, [], { cache: false }]), { signal });
+    await client.batch(
+      texts.map(text => [text, [], { cache: false }]),
+      { signal }
+    );
   } catch (error) {
-    throw checks.length > 0 && error.index === 0 && error.code === '22012' ? new ConnectionError(NOT_KEPT, { code: '0A000', cause: error }) : error;
+    throw checks.length > 0 && error.index === 0 && error.code === '22012'
+      ? new ConnectionError(NOT_KEPT, { code: '0A000', cause: error })
+      : error;
   }
 }
 
@@ -48,7 +55,10 @@ async function listenOn(client, names, { session = false, signal }) {
  * @returns {function(number)} to be called each so many milliseconds
  */
 function keeperOf(client) {
-  const { pipeline, pipeline: { scopes } } = client.lease;
+  const {
+    pipeline,
+    pipeline: { scopes }
+  } = client.lease;
   let before;
   return time => {
     const { reads } = pipeline;
@@ -59,7 +69,8 @@ function keeperOf(client) {
     const request = new CloseRequest('P', []);
     submit(request, scopes.root).catch(() => {});
     const giveUp = () => {
-      if (request.pending && pipeline.reads === reads) client.destroy(new ConnectionError(`the server was silent for ${time + Channels.patience} ms`));
+      if (request.pending && pipeline.reads === reads)
+        client.destroy(new ConnectionError(`the server was silent for ${time + Channels.patience} ms`));
     };
     setTimeout(setImmediate, Channels.patience, giveUp).unref?.(); // a busy program has not read yet
   };
@@ -81,7 +92,9 @@ class Channels {
     this.#keep = keep;
   }
 
-  get names() { return [...this.#listeners.keys()]; }
+  get names() {
+    return [...this.#listeners.keys()];
+  }
 
   /** Gives a notification to the loops over its channel. */
   deliver(notification) {
@@ -123,7 +136,9 @@ class Channels {
   }
 
   /** Ends all loops. @param {Error} [error] for them to throw */
-  end(error) { for (const listeners of [...this.#listeners.values()]) for (const each of listeners) each.end(error); }
+  end(error) {
+    for (const listeners of [...this.#listeners.values()]) for (const each of listeners) each.end(error);
+  }
 }
 
 /** @returns {Channels} of a client's connection */
@@ -163,15 +178,20 @@ class Listener {
     this.ready.catch(() => {});
   }
 
-  async * #generate() {
+  async *#generate() {
     while (!this.#isOver || this.#queue.length > 0) {
       yield* this.#queue.splice(0);
-      if (this.#queue.length === 0 && !this.#isOver) await new Promise(resolve => { this.#wake = resolve; });
+      if (this.#queue.length === 0 && !this.#isOver)
+        await new Promise(resolve => {
+          this.#wake = resolve;
+        });
     }
     if (this.#error !== undefined) throw this.#error;
   }
 
-  [Symbol.asyncIterator]() { return this; }
+  [Symbol.asyncIterator]() {
+    return this;
+  }
 
   give(notification) {
     this.#queue.push(notification);
@@ -179,7 +199,9 @@ class Listener {
   }
 
   /** @returns {Promise<{value: object, done: boolean}>} the next notification; rejects once with the error that ended the loop */
-  next() { return this.#notifications.next().catch(error => outcome({ error })); }
+  next() {
+    return this.#notifications.next().catch(error => outcome({ error }));
+  }
 
   /**
    * Stops listening, as `break` does.
@@ -193,7 +215,9 @@ class Listener {
   }
 
   /** For `await using`; not every engine has the symbol. */
-  [Symbol.asyncDispose ?? Symbol()]() { return this.end(); }
+  [Symbol.asyncDispose ?? Symbol()]() {
+    return this.end();
+  }
 
   /**
    * Stops listening.

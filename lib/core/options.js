@@ -27,18 +27,36 @@ const NAMES = {
   describe: new Set(['paramTypes', ...LIMITS, 'idempotent']),
   listen: new Set(['session', 'keepalive', 'signal']),
   query: new Set([...STATEMENT, 'decode', 'stream', 'buffer', ...LIMITS, ...PLACE]),
-  queryTo: new Set(['as', 'int8', 'numeric', 'bytea', 'separator', 'end', 'stall_timeout', 'buffer', ...STATEMENT, ...LIMITS, ...PLACE]),
+  queryTo: new Set([
+    'as',
+    'int8',
+    'numeric',
+    'bytea',
+    'separator',
+    'end',
+    'stall_timeout',
+    'buffer',
+    ...STATEMENT,
+    ...LIMITS,
+    ...PLACE
+  ]),
   simpleQuery: new Set(['decode', ...LIMITS, 'idempotent']),
   transaction: new Set(['isolation', 'readOnly', 'deferrable', ...LIMITS, 'idempotent', 'retries'])
 };
 
 const HINTS = {
-  connectionString: 'it belongs to the config', decode: 'it belongs to the config, or to a query',
+  connectionString: 'it belongs to the config',
+  decode: 'it belongs to the config, or to a query',
   retry: 'write idempotent',
-  idleTimeoutMillis: 'write idle_timeout', max: 'write size', maxLifetimeSeconds: 'write max_lifetime, in milliseconds', timeout: 'write statement_timeout', values: 'they are the second argument'
+  idleTimeoutMillis: 'write idle_timeout',
+  max: 'write size',
+  maxLifetimeSeconds: 'write max_lifetime, in milliseconds',
+  timeout: 'write statement_timeout',
+  values: 'they are the second argument'
 };
 
-const noCallback = value => typeof value === 'function' ? ': there are no callbacks, but promises, streams and async iterables' : '';
+const noCallback = value =>
+  typeof value === 'function' ? ': there are no callbacks, but promises, streams and async iterables' : '';
 
 function checkFlag(value, name) {
   if (typeof value !== 'boolean') throw new TypeError(`${name} must be a boolean, not ${kindOf(value)}`);
@@ -48,16 +66,26 @@ const isOid = oid => Number.isInteger(oid) && oid >= 0 && oid <= 0xffffffff;
 
 /** The check of each option; methods check the options that are missing here. */
 const CHECKS = {
-  alone: checkFlag, cache: checkFlag, deferrable: checkFlag, end: checkFlag, readOnly: checkFlag,
-  reset: checkFlag, idempotent: checkFlag, session: checkFlag,
+  alone: checkFlag,
+  cache: checkFlag,
+  deferrable: checkFlag,
+  end: checkFlag,
+  readOnly: checkFlag,
+  reset: checkFlag,
+  idempotent: checkFlag,
+  session: checkFlag,
   batchSize: value => checkCount(value, 'batchSize', 1),
   retries: value => checkCount(value, 'retries', 0),
   buffer: value => checkNumber(value, 'buffer', 'a number of bytes from 0', value => value >= 0),
   decode(decode, name, { stream }) {
-    if (checkDecode(decode) && stream) throw new TypeError('decode has no effect on a stream of yours: write new RowReader({ decode })');
+    if (checkDecode(decode) && stream)
+      throw new TypeError('decode has no effect on a stream of yours: write new RowReader({ decode })');
   },
   format(value) {
-    if (value !== 0 && value !== 1) throw new TypeError(`format must be Client.STRING (0) or Client.BINARY (1), not ${kindOf(value)}${noCallback(value)}`);
+    if (value !== 0 && value !== 1)
+      throw new TypeError(
+        `format must be Client.STRING (0) or Client.BINARY (1), not ${kindOf(value)}${noCallback(value)}`
+      );
   },
   isolation(value) {
     const level = typeof value === 'string' ? value.toLowerCase() : kindOf(value);
@@ -69,10 +97,12 @@ const CHECKS = {
     throw new TypeError('paramTypes must be an array of type OIDs, such as [oid.int8], of the export oid');
   },
   signal(value) {
-    if (typeof value?.addEventListener !== 'function') throw new TypeError(`signal must be an AbortSignal, not ${kindOf(value)}`);
+    if (typeof value?.addEventListener !== 'function')
+      throw new TypeError(`signal must be an AbortSignal, not ${kindOf(value)}`);
   },
   stall_timeout: value => checkNumber(value, 'stall_timeout', 'a number of milliseconds from 0', value => value >= 0),
-  statement_timeout: value => checkNumber(value, 'statement_timeout', 'a number of milliseconds above 0', value => value > 0)
+  statement_timeout: value =>
+    checkNumber(value, 'statement_timeout', 'a number of milliseconds above 0', value => value > 0)
 };
 
 /** @param {Object<string, function(*, string)>} [checks] by name */
@@ -81,8 +111,10 @@ function checkOptions(options, names, checks = CHECKS) {
   if (options === null || typeof options !== 'object') {
     throw new TypeError(`options must be an object, not ${kindOf(options)}${noCallback(options)}`);
   }
-  if (Array.isArray(options)) throw new TypeError('options must be an object, not an array: query(text, values, options) takes values');
-  if (options instanceof AbortSignal) throw new TypeError('options must be an object, not an AbortSignal: write { signal }');
+  if (Array.isArray(options))
+    throw new TypeError('options must be an object, not an array: query(text, values, options) takes values');
+  if (options instanceof AbortSignal)
+    throw new TypeError('options must be an object, not an AbortSignal: write { signal }');
   for (const name of Object.keys(options)) {
     if (!names.has(name)) {
       const hint = Object.hasOwn(HINTS, name) ? `: ${HINTS[name]}` : '';
@@ -121,6 +153,18 @@ const checkCount = (count, name, least) =>
   checkNumber(count, name, `an integer from ${least}`, count => Number.isInteger(count) && count >= least);
 
 /** @param {Array|object} values what follows a piece of SQL, which has values already: its options, or the default of values */
-const optionsOf = values => values === NO_VALUES ? NO_OPTIONS : values;
+const optionsOf = values => (values === NO_VALUES ? NO_OPTIONS : values);
 
-module.exports = { keep, optionsOf, BUFFER, STALL_TIMEOUT, checkCount, checkNoMore, checkNumber, checkOptions, NAMES, NO_OPTIONS, NO_VALUES };
+module.exports = {
+  keep,
+  optionsOf,
+  BUFFER,
+  STALL_TIMEOUT,
+  checkCount,
+  checkNoMore,
+  checkNumber,
+  checkOptions,
+  NAMES,
+  NO_OPTIONS,
+  NO_VALUES
+};

@@ -3,7 +3,21 @@
 const { EventEmitter } = require('node:events');
 const { late } = require('./late');
 const { UsageError, checkText, checkValues, isPiece, kindOf } = require('./protocol');
-const { CloseRequest, D, LOWER_CASE, Z, again, callerOf, copyDirection, promised, send, submit, throwIfAborted, tooLong, watchLimits } = require('./pipeline');
+const {
+  CloseRequest,
+  D,
+  LOWER_CASE,
+  Z,
+  again,
+  callerOf,
+  copyDirection,
+  promised,
+  send,
+  submit,
+  throwIfAborted,
+  tooLong,
+  watchLimits
+} = require('./pipeline');
 const { NAMES, NO_OPTIONS, NO_VALUES, checkOptions, keep, optionsOf } = require('./options');
 const requests = require('./requests');
 const { RowReader } = require('./rows');
@@ -30,11 +44,12 @@ function checkRepeated({ idempotent }) {
 }
 
 /** Waits for the end of a transaction's function, at most for the limits of the transaction. */
-const ended = (called, limits) => new Promise((resolve, reject) => {
-  throwIfAborted(limits, true);
-  const unwatch = watchLimits(limits, reject, tooLong('transaction'), () => true);
-  called.then(resolve, resolve).finally(unwatch);
-});
+const ended = (called, limits) =>
+  new Promise((resolve, reject) => {
+    throwIfAborted(limits, true);
+    const unwatch = watchLimits(limits, reject, tooLong('transaction'), () => true);
+    called.then(resolve, resolve).finally(unwatch);
+  });
 
 /**
  * The base of Client, Pool and transactions; index.d.ts documents its methods. A session works on a lease: it asks for a scope
@@ -59,11 +74,17 @@ class Session extends EventEmitter {
   }
 
   /** @private A Client has another lease for each connection. */
-  get lease() { return this.#lease; }
-  set lease(lease) { this.#lease = lease; }
+  get lease() {
+    return this.#lease;
+  }
+  set lease(lease) {
+    this.#lease = lease;
+  }
 
   /** How queries decode columns unless they say otherwise: the config's `decode`. */
-  get decode() { return this.#lease.common.decoding.decode; }
+  get decode() {
+    return this.#lease.common.decoding.decode;
+  }
 
   /**
    * Sends one query in one write: Parse and Describe for a new text, then Bind, Execute and Sync. A piece of SQL may stand in
@@ -77,8 +98,15 @@ class Session extends EventEmitter {
       const { scope } = this.#lease;
       const letter = typeof text === 'string' ? text.charCodeAt(0) | LOWER_CASE : D;
       const isPlain = format === 0 && cache === true && target === undefined && letter >= D && letter <= Z;
-      if (isPlain) return scope === null ? this.#plain(text, values) : scope.pipeline.submit(new QueryRequest(text, values, 0, true), scope);
-      return this.#query(text, values, typeof format === 'object' && format !== null ? format : byPosition(values, format, cache, target));
+      if (isPlain)
+        return scope === null
+          ? this.#plain(text, values)
+          : scope.pipeline.submit(new QueryRequest(text, values, 0, true), scope);
+      return this.#query(
+        text,
+        values,
+        typeof format === 'object' && format !== null ? format : byPosition(values, format, cache, target)
+      );
     } catch (error) {
       return Promise.reject(error);
     }
@@ -88,7 +116,13 @@ class Session extends EventEmitter {
   #plain(text, values) {
     const lease = this.#lease;
     const checked = lease.keep(text, values);
-    return lease.run('shared', NO_OPTIONS, scope => submit(new QueryRequest(text, checked, 0, true), scope), undefined, text);
+    return lease.run(
+      'shared',
+      NO_OPTIONS,
+      scope => submit(new QueryRequest(text, checked, 0, true), scope),
+      undefined,
+      text
+    );
   }
 
   #query(text, values, options) {
@@ -103,7 +137,11 @@ class Session extends EventEmitter {
     if (target === undefined) return send(lease, options, make, undefined, undefined, text);
     checkRepeated(options);
     const request = make();
-    return stream().untilTaken(receiver, send(lease, options, () => request, undefined, never, text), request);
+    return stream().untilTaken(
+      receiver,
+      send(lease, options, () => request, undefined, never, text),
+      request
+    );
   }
 
   /** @private Begins a COPY FROM STDIN, for which only a Client has steps. */
@@ -134,8 +172,15 @@ class Session extends EventEmitter {
       const lease = this.#lease;
       let request = new requests.BatchRequest(queries, lease);
       const { inputs } = request;
-      const make = () => request.scope === null ? request : (request = new requests.BatchRequest(inputs, lease));
-      return send(lease, options, make, undefined, undefined, inputs.length > 0 ? `${inputs.length} ${inputs[0][0]}` : undefined);
+      const make = () => (request.scope === null ? request : (request = new requests.BatchRequest(inputs, lease)));
+      return send(
+        lease,
+        options,
+        make,
+        undefined,
+        undefined,
+        inputs.length > 0 ? `${inputs.length} ${inputs[0][0]}` : undefined
+      );
     });
   }
 
@@ -145,7 +190,8 @@ class Session extends EventEmitter {
    */
   transaction(work, options = NO_OPTIONS) {
     return promised(() => {
-      if (typeof work !== 'function') throw new TypeError(`transaction takes a function, then options, not ${kindOf(work)}`);
+      if (typeof work !== 'function')
+        throw new TypeError(`transaction takes a function, then options, not ${kindOf(work)}`);
       checkOptions(options, NAMES.transaction);
       const depth = this.#depth === undefined ? 0 : this.#depth + 1;
       const mode = depth === 0 ? options : this.#mode;
@@ -153,32 +199,52 @@ class Session extends EventEmitter {
       const since = performance.now();
       let called; // resolves when the called function is over
       let block; // the scope of the last attempt
-      const call = tx => (called = new Promise(resolve => { resolve(work(tx)); }));
+      const call = tx =>
+        (called = new Promise(resolve => {
+          resolve(work(tx));
+        }));
       const mayRepeat = async () => {
-        if (called !== undefined && options.idempotent) await ended(called, { ...options, waited: performance.now() - since });
+        if (called !== undefined && options.idempotent)
+          await ended(called, { ...options, waited: performance.now() - since });
         return called === undefined || options.idempotent;
       };
-      const begin = (scope, client, limits) => require('./transaction').transaction(scope, depth, inner => new Session(block = inner, depth, mode), call, limits);
+      const begin = (scope, client, limits) =>
+        require('./transaction').transaction(
+          scope,
+          depth,
+          inner => new Session((block = inner), depth, mode),
+          call,
+          limits
+        );
       const once = limits => {
         called = undefined;
         return this.#lease.run('owned', limits, begin, mayRepeat);
       };
       // A savepoint fails with its transaction, so only that can be repeated.
-      return options.retries && depth === 0 ? require('./transaction').repeat(once, () => block?.failure, options) : once(options);
+      return options.retries && depth === 0
+        ? require('./transaction').repeat(once, () => block?.failure, options)
+        : once(options);
     });
   }
 
   /** @returns {Session} whose requests carry settings, which end with the request or transaction; in a transaction they are put back */
-  with(settings) { return new Session(require('./settings').leaseWith(this, settings, this.#depth), this.#depth, this.#mode); }
+  with(settings) {
+    return new Session(require('./settings').leaseWith(this, settings, this.#depth), this.#depth, this.#mode);
+  }
 
   /** @throws {UsageError} if queries of the transaction could come between the parts of what is opened, and have its settings */
   #checkOpen() {
     if (this.#depth === undefined || this.#lease.scope !== null) return;
-    throw new UsageError('in a transaction, a session made by with() has no cursor and no COPY: open it in its transaction()', '0A000');
+    throw new UsageError(
+      'in a transaction, a session made by with() has no cursor and no COPY: open it in its transaction()',
+      '0A000'
+    );
   }
 
   /** @private Ends the open COPY streams of this transaction. */
-  giveUpStreams(refused) { for (const each of this.#streams) each.giveUp(again(refused())); }
+  giveUpStreams(refused) {
+    for (const each of this.#streams) each.giveUp(again(refused()));
+  }
 
   /**
    * Fetches the rows of a query in batches. Outside a transaction the cursor owns a connection; inside one, others may run
@@ -193,14 +259,21 @@ class Session extends EventEmitter {
     const name = `c${this.#depth ?? ''}_${++this.#portals}`;
     const lease = this.#lease;
     const openIn = scope => require('./transaction').openPortal(scope, text, copied, options, name);
-    const hold = () => new Promise((resolve, reject) => {
-      lease.run('owned', { signal }, scope => {
-        const portal = openIn(scope);
-        resolve(portal);
-        return portal.over?.catch(() => {});
-      }).catch(reject);
+    const hold = () =>
+      new Promise((resolve, reject) => {
+        lease
+          .run('owned', { signal }, scope => {
+            const portal = openIn(scope);
+            resolve(portal);
+            return portal.over?.catch(() => {});
+          })
+          .catch(reject);
+      });
+    return new (require('./cursor').Cursor)(onwait => (lease.scope === null ? hold(onwait) : openIn(lease.scope)), {
+      batchSize,
+      decode,
+      signal
     });
-    return new (require('./cursor').Cursor)(onwait => lease.scope === null ? hold(onwait) : openIn(lease.scope), { batchSize, decode, signal });
   }
 
   /**
@@ -213,7 +286,14 @@ class Session extends EventEmitter {
       if (isPiece(text)) [text] = text;
       checkText(text, 'text');
       this.#lease.keep(text, NO_VALUES);
-      return send(this.#lease, options, () => new requests.DescribeRequest(text, options.paramTypes), undefined, undefined, `describe ${text}`);
+      return send(
+        this.#lease,
+        options,
+        () => new requests.DescribeRequest(text, options.paramTypes),
+        undefined,
+        undefined,
+        `describe ${text}`
+      );
     });
   }
 
@@ -242,13 +322,17 @@ class Session extends EventEmitter {
    * Copies out of the database, pipelined like a query.
    * @returns {Readable} with `rowCount`, `bytes`, `format`; destroying it cancels the COPY
    */
-  copyTo(text, options = NO_OPTIONS) { return this.#open('CopyTo', text, options, NAMES.copyTo); }
+  copyTo(text, options = NO_OPTIONS) {
+    return this.#open('CopyTo', text, options, NAMES.copyTo);
+  }
 
   /**
    * Copies into a table. The COPY owns the connection until it is over.
    * @returns {Writable} with `rowCount`, `bytes`; destroying it makes the COPY fail
    */
-  copyFrom(text, options = NO_OPTIONS) { return this.#open('CopyFrom', text, options, NAMES.copyFrom); }
+  copyFrom(text, options = NO_OPTIONS) {
+    return this.#open('CopyFrom', text, options, NAMES.copyFrom);
+  }
 
   /**
    * Listens on a channel until the loop over it ends. Notifications are kept until they are read.
@@ -263,7 +347,10 @@ class Session extends EventEmitter {
 
   /** @private The source of `listen`. */
   get channels() {
-    throw new UsageError("listen is a method of a client or a pool: in a transaction it would begin only with the commit, and settings have no effect on it", '25001');
+    throw new UsageError(
+      'listen is a method of a client or a pool: in a transaction it would begin only with the commit, and settings have no effect on it',
+      '25001'
+    );
   }
 
   #open(name, text, options, names) {

@@ -45,7 +45,9 @@ class SettingsRequest extends FrontRequest {
   }
 
   /** While the server works on the request, this answer is still the next one. */
-  get givenUp() { return this.next.givenUp; }
+  get givenUp() {
+    return this.next.givenUp;
+  }
 }
 
 /** Puts settings back that were changed inside a transaction. */
@@ -67,10 +69,14 @@ class Settings {
       throw new TypeError(`with takes an object of settings, not ${kindOf(given)}`);
     }
     const names = Object.keys(given);
-    if (names.length === 0 || names.includes('')) throw new TypeError('with takes an object of at least one setting, by its name');
+    if (names.length === 0 || names.includes(''))
+      throw new TypeError('with takes an object of at least one setting, by its name');
     for (const name of names) {
       checkText(name, 'the name of a setting');
-      if (/^(?:client_encoding$|default_transaction_)/i.test(name)) throw new TypeError(`${name} cannot be set: ${/^c/i.test(name) ? 'this library needs UTF8' : 'the transaction has begun, so set transaction_read_only, or pass options to transaction()'}`);
+      if (/^(?:client_encoding$|default_transaction_)/i.test(name))
+        throw new TypeError(
+          `${name} cannot be set: ${/^c/i.test(name) ? 'this library needs UTF8' : 'the transaction has begun, so set transaction_read_only, or pass options to transaction()'}`
+        );
     }
     this.#own = names.map(name => [name, valueOf(given[name], name)]);
     this.#outer = outer;
@@ -92,15 +98,29 @@ class Settings {
 
   /** @returns {Request} that is to be sent in front of another one */
   inFront(request) {
-    const { values, values: { length } } = this;
+    const {
+      values,
+      values: { length }
+    } = this;
     // The server keeps what they were before. The mark '=' tells that from nothing: the request may never be sent, or be undone.
-    if (this.depth !== undefined) return new SettingsRequest(`SELECT ${this.#each((kept, i) => `set_config('${kept}', '=' || coalesce(current_setting($${2 * i + 1}, true), ''), true), set_config($${2 * i + 1}, $${2 * i + 2}, true)`)}`, values, request);
-    const text = TEXTS[length] ?? `SELECT ${Array.from({ length: length / 2 }, (_, i) => `set_config($${2 * i + 1}, $${2 * i + 2}, true)`).join(', ')}`;
+    if (this.depth !== undefined)
+      return new SettingsRequest(
+        `SELECT ${this.#each((kept, i) => `set_config('${kept}', '=' || coalesce(current_setting($${2 * i + 1}, true), ''), true), set_config($${2 * i + 1}, $${2 * i + 2}, true)`)}`,
+        values,
+        request
+      );
+    const text =
+      TEXTS[length] ??
+      `SELECT ${Array.from({ length: length / 2 }, (_, i) => `set_config($${2 * i + 1}, $${2 * i + 2}, true)`).join(', ')}`;
     if (length <= 2 * MOST) TEXTS[length] = text;
     return new SettingsRequest(text, values, request);
   }
 
-  #each(make) { return Array.from({ length: this.values.length / 2 }, (_, i) => make(`quickgres.before_${this.depth}_${i}`, i)).join(', '); }
+  #each(make) {
+    return Array.from({ length: this.values.length / 2 }, (_, i) =>
+      make(`quickgres.before_${this.depth}_${i}`, i)
+    ).join(', ');
+  }
 
   /** Puts them back behind a request of the scope. */
   behind(scope) {
@@ -115,8 +135,16 @@ class Settings {
    * @throws {UsageError} if it would end or outlive the settings
    */
   guard(text, inBlock) {
-    if (text === undefined) throw new UsageError('a session made by with() has no simpleQuery, in which a COMMIT would end the settings: use batch()', '0A000');
-    if (escapes(text, inBlock)) throw new UsageError(`${firstWord(text).toUpperCase()} may end or outlive the settings of a session made by with(): use transaction(), or a session without settings`, '0A000');
+    if (text === undefined)
+      throw new UsageError(
+        'a session made by with() has no simpleQuery, in which a COMMIT would end the settings: use batch()',
+        '0A000'
+      );
+    if (escapes(text, inBlock))
+      throw new UsageError(
+        `${firstWord(text).toUpperCase()} may end or outlive the settings of a session made by with(): use transaction(), or a session without settings`,
+        '0A000'
+      );
   }
 }
 
@@ -132,14 +160,19 @@ class SettingsLease {
     this.scope = null;
   }
 
-  get common() { return this.session.lease.common; }
+  get common() {
+    return this.session.lease.common;
+  }
 
-  keep(text, values) { return this.session.lease.keep(text, values); }
+  keep(text, values) {
+    return this.session.lease.keep(text, values);
+  }
 
   run(need, options, work, mayRepeat, text) {
     const { settings } = this;
     if (need === 'session') settings.guard();
-    const carrying = (scope, ...more) => work({ scope: scope.scope, settings, guard: scope.guard, pipeline: scope.pipeline }, ...more);
+    const carrying = (scope, ...more) =>
+      work({ scope: scope.scope, settings, guard: scope.guard, pipeline: scope.pipeline }, ...more);
     const { lease } = this.session;
     const promise = promised(() => lease.run(need, options, carrying, mayRepeat, text));
     if (settings.depth !== undefined && !lease.ended) settings.behind(lease);
@@ -150,7 +183,8 @@ class SettingsLease {
 /** @returns {SettingsLease} of a session whose requests carry settings, beside those that the given session has */
 function leaseWith(session, given, depth) {
   const { lease } = session;
-  return lease instanceof SettingsLease ? new SettingsLease(lease.session, new Settings(given, lease.settings, depth))
+  return lease instanceof SettingsLease
+    ? new SettingsLease(lease.session, new Settings(given, lease.settings, depth))
     : new SettingsLease(session, new Settings(given, undefined, depth));
 }
 

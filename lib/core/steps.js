@@ -35,7 +35,9 @@ class Steps extends Session {
   }
 
   /** Whether a query of `startQuery` may have more rows. */
-  get inQuery() { return this.#portal?.open === true; }
+  get inQuery() {
+    return this.#portal?.open === true;
+  }
 
   /**
    * Fetches the next rows of the query that `startQuery` has started.
@@ -78,17 +80,26 @@ class Steps extends Session {
     if (columnCount > 0) throw new UsageError('COPY takes no values: write them as data', '08P01');
     const scope = this.lease;
     let resolve;
-    const begun = new Promise(settle => { resolve = settle; });
-    const request = new requests.CopyInRequest(text, () => {
-      this.#copy = { request, over };
-      if (scope.refused !== null) this.endSteps(scope.refused); // it could not be ended any more
-      resolve(request.result);
-    }, undefined, receiver);
+    const begun = new Promise(settle => {
+      resolve = settle;
+    });
+    const request = new requests.CopyInRequest(
+      text,
+      () => {
+        this.#copy = { request, over };
+        if (scope.refused !== null) this.endSteps(scope.refused); // it could not be ended any more
+        resolve(request.result);
+      },
+      undefined,
+      receiver
+    );
     const over = submit(request, scope, options);
     return Promise.race([over, begun]); // which handles a failure before copyDone
   }
 
-  #closed(message, code) { return again(this.lease.refused?.() ?? new UsageError(message, code)); }
+  #closed(message, code) {
+    return again(this.lease.refused?.() ?? new UsageError(message, code));
+  }
 
   #taken() {
     if (this.#copy === null) throw this.#closed("no COPY is open: query('COPY … FROM STDIN') begins one", '55000');
@@ -102,7 +113,8 @@ class Steps extends Session {
   copyData(data) {
     const { request } = this.#taken();
     if (typeof data === 'string') data = Buffer.from(data);
-    if (!(data instanceof Uint8Array)) throw new TypeError(`copyData takes a Buffer, Uint8Array or string, not ${kindOf(data)}`);
+    if (!(data instanceof Uint8Array))
+      throw new TypeError(`copyData takes a Buffer, Uint8Array or string, not ${kindOf(data)}`);
     request.data(data);
     return this.lease.pipeline.bufferedBytes < COPY_BUFFER;
   }

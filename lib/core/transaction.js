@@ -1,7 +1,19 @@
 'use strict';
 
 const { ConnectionError, UsageError } = require('./protocol');
-const { Scope, giveUpAll, again, expectAnswer, leftInside, outcome, promised, runInside, throwIfAborted, tooLong, watchLimits } = require('./pipeline');
+const {
+  Scope,
+  giveUpAll,
+  again,
+  expectAnswer,
+  leftInside,
+  outcome,
+  promised,
+  runInside,
+  throwIfAborted,
+  tooLong,
+  watchLimits
+} = require('./pipeline');
 const { NO_OPTIONS } = require('./options');
 const { BeginRequest, EndRequest, Portal } = require('./requests');
 
@@ -35,18 +47,26 @@ function textsOf(depth, options) {
 
 /** @throws {UsageError} unless the transaction is what its savepoint asks for */
 function checkMode(options, mode) {
-  const wrong = ['isolation', 'readOnly', 'deferrable'].find(name => options[name] !== undefined &&
-    (options[name] || '').toString().toLowerCase() !== (mode[name] || '').toString().toLowerCase());
+  const wrong = ['isolation', 'readOnly', 'deferrable'].find(
+    name =>
+      options[name] !== undefined &&
+      (options[name] || '').toString().toLowerCase() !== (mode[name] || '').toString().toLowerCase()
+  );
   if (wrong === undefined) return;
-  throw new UsageError(`${wrong} is the whole transaction's, which was begun ${mode[wrong] === undefined ? `without ${wrong}` : `with ${wrong}: ${mode[wrong]}`}: pass it there`, '25001');
+  throw new UsageError(
+    `${wrong} is the whole transaction's, which was begun ${mode[wrong] === undefined ? `without ${wrong}` : `with ${wrong}: ${mode[wrong]}`}: pass it there`,
+    '25001'
+  );
 }
 
 /** The error for a function that is running when the connection is lost. */
 function lostInside(error) {
   if (!(error instanceof ConnectionError)) return error;
   const { code, cause } = error;
-  return new ConnectionError('the connection was lost while the function of transaction() was running: ' +
-    'nothing of the transaction stays', { code, cause, sent: false });
+  return new ConnectionError(
+    'the connection was lost while the function of transaction() was running: ' + 'nothing of the transaction stays',
+    { code, cause, sent: false }
+  );
 }
 
 /** A transaction or a savepoint, from the call to the answer to its end. */
@@ -61,21 +81,38 @@ class Transaction {
   #scope;
   #session;
 
-  constructor(parent, depth, make, options, name = depth === 0 ? 'the transaction' : 'the savepoint', loop = undefined) {
+  constructor(
+    parent,
+    depth,
+    make,
+    options,
+    name = depth === 0 ? 'the transaction' : 'the savepoint',
+    loop = undefined
+  ) {
     this.#texts = textsOf(depth, options);
     this.#depth = depth;
     const begin = new BeginRequest(this.#texts.begin);
     this.#entered = new Promise(entered => {
-      this.#scope = begin.scope = new Scope(parent.pipeline, parent, name, { block: true, begin, loop, entered, lost: next => this.#lose(next()) });
+      this.#scope = begin.scope = new Scope(parent.pipeline, parent, name, {
+        block: true,
+        begin,
+        loop,
+        entered,
+        lost: next => this.#lose(next())
+      });
     });
-    this.#interrupted = new Promise((resolve, reject) => { this.#reject = reject; });
+    this.#interrupted = new Promise((resolve, reject) => {
+      this.#reject = reject;
+    });
     this.#interrupted.catch(() => {}); // nothing may be waiting
     parent.pipeline.enter(this.#scope);
     this.#session = make(this.#scope);
   }
 
   /** Waits for a promise, unless the limit or a lost connection comes first. */
-  #until(promise) { return Promise.race([promise, this.#interrupted]); }
+  #until(promise) {
+    return Promise.race([promise, this.#interrupted]);
+  }
 
   #interrupt(error) {
     this.#interruption ??= error;
@@ -96,7 +133,12 @@ class Transaction {
   async run(work, options, left) {
     const scope = this.#scope;
     const { pipeline } = scope;
-    const unwatch = watchLimits(options, error => this.#giveUp(error), tooLong('transaction'), () => this.#phase === Phase.COMMITTING);
+    const unwatch = watchLimits(
+      options,
+      error => this.#giveUp(error),
+      tooLong('transaction'),
+      () => this.#phase === Phase.COMMITTING
+    );
     try {
       await this.#until(this.#entered);
       if (scope.ended) throw scope.refused();
@@ -118,9 +160,13 @@ class Transaction {
   }
 
   /** Refuses later requests, and ends what is open in the session. */
-  #refuse(error) { this.#session.giveUpStreams(this.#scope.refuse(() => error)); }
+  #refuse(error) {
+    this.#session.giveUpStreams(this.#scope.refuse(() => error));
+  }
 
-  async #control(text) { return this.#scope.pipeline.submit(new EndRequest(text), this.#scope); }
+  async #control(text) {
+    return this.#scope.pipeline.submit(new EndRequest(text), this.#scope);
+  }
 
   async #commit() {
     const { pipeline } = this.#scope;
@@ -130,18 +176,30 @@ class Transaction {
     const { transaction } = this.#scope;
     const committed = this.#control(this.#texts.commit);
     if (this.#depth === 0) {
-      committed.catch(error => { transaction.failure = error; });
+      committed.catch(error => {
+        transaction.failure = error;
+      });
       pipeline.end(transaction); // whatever COMMIT answers, the block is over
     }
     const [{ cmd }] = await this.#until(committed);
     if (transaction.left !== undefined) throw again(transaction.left);
     if (cmd !== 'ROLLBACK') return;
-    throw new UsageError('the transaction was rolled back, because a query in it had failed; ' +
-      'the function given to transaction() did not throw', '25P02', transaction.failure);
+    throw new UsageError(
+      'the transaction was rolled back, because a query in it had failed; ' +
+        'the function given to transaction() did not throw',
+      '25P02',
+      transaction.failure
+    );
   }
 
   /** Whether not even BEGIN was sent. */
-  get #isEmpty() { return this.#scope.begin !== undefined && this.#scope.first === null && this.#scope.pipeline.scopes.active === this.#scope; }
+  get #isEmpty() {
+    return (
+      this.#scope.begin !== undefined &&
+      this.#scope.first === null &&
+      this.#scope.pipeline.scopes.active === this.#scope
+    );
+  }
 
   /** If this fails as well, the first error says more. */
   async #undo() {
@@ -154,7 +212,9 @@ class Transaction {
     // A silent connection does not answer.
     if (this.#interruption !== undefined || pipeline.givenUpAt !== 0) return;
     let timer;
-    const late = new Promise(resolve => { timer = setTimeout(resolve, UNDO_TIMEOUT); });
+    const late = new Promise(resolve => {
+      timer = setTimeout(resolve, UNDO_TIMEOUT);
+    });
     await this.#until(Promise.race([undone, late])).catch(() => {});
     clearTimeout(timer);
   }
@@ -189,14 +249,25 @@ function openPortal(given, text, values, options, name) {
   const { active, inBlock } = given.pipeline.scopes;
   if (given.block || (active === given && inBlock === true)) return new Portal(given, text, values, options, name);
   let end, portal;
-  const ended = new Promise((resolve, reject) => { end = error => error === undefined ? resolve() : reject(error); });
+  const ended = new Promise((resolve, reject) => {
+    end = error => (error === undefined ? resolve() : reject(error));
+  });
   ended.catch(() => {}); // the transaction may not begin
-  const own = new Transaction(given, 0, scope => {
-    portal = new Portal(scope, text, values, options, name, end);
-    return { giveUpStreams() {} };
-  }, NO_OPTIONS, 'the transaction of a cursor', text);
+  const own = new Transaction(
+    given,
+    0,
+    scope => {
+      portal = new Portal(scope, text, values, options, name, end);
+      return { giveUpStreams() {} };
+    },
+    NO_OPTIONS,
+    'the transaction of a cursor',
+    text
+  );
   portal.over = own.run(() => ended, NO_OPTIONS);
-  portal.over.catch(() => { portal.open = false; });
+  portal.over.catch(() => {
+    portal.open = false;
+  });
   return portal;
 }
 
@@ -215,7 +286,8 @@ async function repeat(once, failure, options) {
       return await once({ ...options, waited: performance.now() - since });
     } catch (error) {
       const reason = failure();
-      if (attempt >= options.retries || !TRANSIENT.has(reason?.code) || (error !== reason && error?.cause !== reason)) throw error;
+      if (attempt >= options.retries || !TRANSIENT.has(reason?.code) || (error !== reason && error?.cause !== reason))
+        throw error;
     }
     await new Promise((resolve, reject) => {
       const pause = Math.min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** attempt) * (0.5 + Math.random() / 2);
@@ -224,7 +296,12 @@ async function repeat(once, failure, options) {
         clearTimeout(timer);
         settle(error);
       };
-      const unwatch = watchLimits({ ...options, waited: performance.now() - since }, end(reject), tooLong('transaction'), () => false);
+      const unwatch = watchLimits(
+        { ...options, waited: performance.now() - since },
+        end(reject),
+        tooLong('transaction'),
+        () => false
+      );
       const timer = setTimeout(end(resolve), pause);
     });
   }

@@ -50,10 +50,16 @@ class Csv {
   #escaped = []; // whether formulas in the column are escaped
 
   /** @param {boolean} [escapes] whether cells that spreadsheets take for formulas become text */
-  constructor(escapes = false) { this.#escapes = escapes; }
+  constructor(escapes = false) {
+    this.#escapes = escapes;
+  }
 
-  toString() { return 'csv'; }
-  toJSON() { return this.#escapes ? 'csv, escaped' : 'csv'; } // for the key of a ResponseCache
+  toString() {
+    return 'csv';
+  }
+  toJSON() {
+    return this.#escapes ? 'csv, escaped' : 'csv';
+  } // for the key of a ResponseCache
 
   start(out, rowParser) {
     if (rowParser === null) return;

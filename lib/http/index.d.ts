@@ -50,22 +50,59 @@ export interface CachedRespondOptions extends RespondOptions, CacheOptions {}
  * @param options those of `queryTo` without `end`, and as, status, emptyStatus, compress, formulas
  * @returns what was written, before compression; rejects as `queryTo`. If nothing was written, the handler can still respond
  */
-export function respond<X extends string>(session: Pick<Session, 'queryTo'>, request: IncomingMessage | Http2ServerRequest,
-  response: ServerResponse | Http2ServerResponse, text: X, ...more: TextArguments<X, [options?: RespondOptions]>): Promise<StreamResult>;
-export function respond(session: Pick<Session, 'queryTo'>, request: IncomingMessage | Http2ServerRequest,
-  response: ServerResponse | Http2ServerResponse, piece: Sql, options?: RespondOptions): Promise<StreamResult>;
-export function respond<X extends string>(session: CacheSession, request: IncomingMessage | Http2ServerRequest,
-  response: ServerResponse | Http2ServerResponse, text: X, ...more: TextArguments<X, [options?: CachedRespondOptions]>):
-  Promise<StreamResult>;
-export function respond(session: CacheSession, request: IncomingMessage | Http2ServerRequest,
-  response: ServerResponse | Http2ServerResponse, piece: Sql, options?: CachedRespondOptions): Promise<StreamResult>;
+export function respond<X extends string>(
+  session: Pick<Session, 'queryTo'>,
+  request: IncomingMessage | Http2ServerRequest,
+  response: ServerResponse | Http2ServerResponse,
+  text: X,
+  ...more: TextArguments<X, [options?: RespondOptions]>
+): Promise<StreamResult>;
+export function respond(
+  session: Pick<Session, 'queryTo'>,
+  request: IncomingMessage | Http2ServerRequest,
+  response: ServerResponse | Http2ServerResponse,
+  piece: Sql,
+  options?: RespondOptions
+): Promise<StreamResult>;
+export function respond<X extends string>(
+  session: CacheSession,
+  request: IncomingMessage | Http2ServerRequest,
+  response: ServerResponse | Http2ServerResponse,
+  text: X,
+  ...more: TextArguments<X, [options?: CachedRespondOptions]>
+): Promise<StreamResult>;
+export function respond(
+  session: CacheSession,
+  request: IncomingMessage | Http2ServerRequest,
+  response: ServerResponse | Http2ServerResponse,
+  piece: Sql,
+  options?: CachedRespondOptions
+): Promise<StreamResult>;
 /**
  * The same for a WHATWG Request: in Workers, Bun, Deno, Hono, Next. The Request's signal cancels the query.
  * @returns the Response at its first byte; a later error of the query is one of its body. Rejects if the query fails before
  */
 export function respond<X extends string>(
-  session: Pick<Session, 'queryTo'>, request: Request, text: X, ...more: TextArguments<X, [options?: RespondOptions]>): Promise<Response>;
-export function respond(session: Pick<Session, 'queryTo'>, request: Request, piece: Sql, options?: RespondOptions): Promise<Response>;
-export function respond(session: CacheSession, request: Request, piece: Sql, options?: CachedRespondOptions): Promise<Response>;
+  session: Pick<Session, 'queryTo'>,
+  request: Request,
+  text: X,
+  ...more: TextArguments<X, [options?: RespondOptions]>
+): Promise<Response>;
+export function respond(
+  session: Pick<Session, 'queryTo'>,
+  request: Request,
+  piece: Sql,
+  options?: RespondOptions
+): Promise<Response>;
+export function respond(
+  session: CacheSession,
+  request: Request,
+  piece: Sql,
+  options?: CachedRespondOptions
+): Promise<Response>;
 export function respond<X extends string>(
-  session: CacheSession, request: Request, text: X, ...more: TextArguments<X, [options?: CachedRespondOptions]>): Promise<Response>;
+  session: CacheSession,
+  request: Request,
+  text: X,
+  ...more: TextArguments<X, [options?: CachedRespondOptions]>
+): Promise<Response>;

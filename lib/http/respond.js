@@ -14,8 +14,17 @@ const { WebResponse } = require('./web-response');
 const REPRESENTATIONS = ['protocol', 'json', 'ndjson', 'csv'];
 
 /** All options. A session without a cache rejects the last ones itself. */
-const OPTIONS = new Set(['as', 'status', 'emptyStatus', 'compress', 'formulas', ...NAMES.queryTo,
-  'tags', 'max_age', 'stale_while_revalidate']);
+const OPTIONS = new Set([
+  'as',
+  'status',
+  'emptyStatus',
+  'compress',
+  'formulas',
+  ...NAMES.queryTo,
+  'tags',
+  'max_age',
+  'stale_while_revalidate'
+]);
 OPTIONS.delete('end');
 
 /** A body that is known to be smaller is not worth compressing. */
@@ -61,8 +70,11 @@ class ResponseTarget extends Target {
     let isCompressed = false;
     if (!BODILESS.has(status)) {
       if (!response.hasHeader('content-type')) headers['content-type'] = type;
-      const length = whole === undefined ? Infinity : whole?.length ?? 0;
-      isCompressed = encoding !== undefined && length >= SMALL && !response.hasHeader('content-encoding') &&
+      const length = whole === undefined ? Infinity : (whole?.length ?? 0);
+      isCompressed =
+        encoding !== undefined &&
+        length >= SMALL &&
+        !response.hasHeader('content-encoding') &&
         !/no-transform/.test(response.getHeader('cache-control'));
       if (isCompressed) headers['content-encoding'] = encoding;
       else if (length < Infinity) headers['content-length'] = length;
@@ -103,14 +115,20 @@ function check(response, options) {
   checkOptions(options, OPTIONS);
   checkStatus(options, 'status');
   checkStatus(options, 'emptyStatus');
-  if (![undefined, 'keep', 'escape'].includes(options.formulas)) throw new TypeError("formulas must be 'keep' or 'escape'");
+  if (![undefined, 'keep', 'escape'].includes(options.formulas))
+    throw new TypeError("formulas must be 'keep' or 'escape'");
 }
 
 /** @returns {string} the Vary header with the fields added; '' if it has them already */
 function varyOf(response, fields) {
   const given = response.getHeader('vary');
   if (given === undefined) return fields.join(', ');
-  const before = [given].flat().join().split(',').map(field => field.trim()).filter(Boolean);
+  const before = [given]
+    .flat()
+    .join()
+    .split(',')
+    .map(field => field.trim())
+    .filter(Boolean);
   const known = new Set(before.map(field => field.toLowerCase()));
   const missing = known.has('*') ? [] : fields.filter(field => !known.has(field.toLowerCase()));
   return missing.length > 0 ? [...before, ...missing].join(', ') : '';
@@ -164,7 +182,9 @@ async function answerWeb(session, request, ...query) {
   throwIfAborted({ signal });
   const response = new WebResponse();
   response.req = request; // in Node.js, its signal does not abort once it was collected
-  const written = Promise.resolve(answer(session, { method, headers: Object.fromEntries(headers) }, response, ...query));
+  const written = Promise.resolve(
+    answer(session, { method, headers: Object.fromEntries(headers) }, response, ...query)
+  );
   const unwatch = signal && watchSignal(signal, error => response.destroy(error));
   written.catch(() => {}).finally(unwatch);
   return Promise.race([response.begun, written]);

@@ -16,12 +16,20 @@ class WebResponse extends Writable {
     super();
     this.statusCode = 200;
     /** @type {Promise<Response>} resolves at the first byte, or at the end if there is none */
-    this.begun = new Promise(resolve => { this.#begin = resolve; });
+    this.begun = new Promise(resolve => {
+      this.#begin = resolve;
+    });
   }
 
-  hasHeader(name) { return this.#headers.has(name); }
-  getHeader(name) { return this.#headers.get(name) ?? undefined; }
-  setHeader(name, value) { this.#headers.set(name, value); }
+  hasHeader(name) {
+    return this.#headers.has(name);
+  }
+  getHeader(name) {
+    return this.#headers.get(name) ?? undefined;
+  }
+  setHeader(name, value) {
+    this.#headers.set(name, value);
+  }
 
   writeHead(status, headers) {
     this.statusCode = status;
@@ -34,11 +42,18 @@ class WebResponse extends Writable {
   }
 
   #stream() {
-    return new ReadableStream({
-      start: controller => { this.#controller = controller; },
-      pull: () => this.#taken?.(),
-      cancel: () => { this.destroy(); }
-    }, new ByteLengthQueuingStrategy({ highWaterMark: AHEAD }));
+    return new ReadableStream(
+      {
+        start: controller => {
+          this.#controller = controller;
+        },
+        pull: () => this.#taken?.(),
+        cancel: () => {
+          this.destroy();
+        }
+      },
+      new ByteLengthQueuingStrategy({ highWaterMark: AHEAD })
+    );
   }
 
   _write(chunk, encoding, callback) {

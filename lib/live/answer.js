@@ -49,7 +49,8 @@ class Answer {
     this.#rows += count;
     this.#take(buf, start, end);
     const { max_bytes: bytes, max_rows: rows } = this.#limits;
-    const limit = this.#length > bytes ? `${bytes} bytes (max_bytes)` : this.#rows > rows ? `${rows} rows (max_rows)` : undefined;
+    const limit =
+      this.#length > bytes ? `${bytes} bytes (max_bytes)` : this.#rows > rows ? `${rows} rows (max_rows)` : undefined;
     if (limit !== undefined) this.giveUp(new UsageError(`the result has more than ${limit}`, '54000'));
   }
 
@@ -61,7 +62,7 @@ class Answer {
 
   #take(buf, start, end) {
     const from = this.#length;
-    const to = this.#length += end - start;
+    const to = (this.#length += end - start);
     const before = this.#before;
     if (this.#chunks.length === 0) {
       if (to <= before.length && buf.compare(before, from, to, start, end) === 0) return;
@@ -71,7 +72,9 @@ class Answer {
   }
 
   /** @returns {Buffer} RowDescription, DataRow messages, PortalSuspended: the answer before, if it is the same */
-  get bytes() { return this.#chunks.length === 0 ? this.#before : Buffer.concat(this.#chunks); }
+  get bytes() {
+    return this.#chunks.length === 0 ? this.#before : Buffer.concat(this.#chunks);
+  }
 }
 
 module.exports = { Answer };

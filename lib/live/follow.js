@@ -24,7 +24,7 @@ function follower(session, changed) {
       const { rows } = await session.query('SELECT txid_current_snapshot()::text AS seen', [], { decode: false });
       const [, next, running] = rows[0].seen.split(':');
       const unseen = new Set(running.split(',').map(low));
-      const isVisible = ({ xid }) => (low(next) - xid | 0) > 0 && !unseen.has(xid);
+      const isVisible = ({ xid }) => ((low(next) - xid) | 0) > 0 && !unseen.has(xid);
       const visible = commits.filter(isVisible);
       commits = commits.filter(each => !isVisible(each));
       for (const tag of new Set(visible.flatMap(({ tags }) => [...tags]))) changed(tag);
@@ -38,7 +38,11 @@ function follower(session, changed) {
     else if (type === undefined || type === 'missed') changed(missed || !payload ? undefined : payload);
     else if (type === 'begin') current = { xid, tags: new Set() };
     else if (type !== 'commit') for (const { name } of relations) current.tags.add(name);
-    else if (commits.push(current) === 1) see().catch(() => { commits = []; changed(); });
+    else if (commits.push(current) === 1)
+      see().catch(() => {
+        commits = [];
+        changed();
+      });
   };
 }
 

@@ -11,10 +11,15 @@ class Held {
   constructor(max = Infinity) {
     this.#max = max;
     /** What is refused, or dropped, above the limit. */
-    this.error = new ConnectionError(`the live results have ${max} bytes (max_total_bytes)`, { code: '53300', sent: false });
+    this.error = new ConnectionError(`the live results have ${max} bytes (max_total_bytes)`, {
+      code: '53300',
+      sent: false
+    });
   }
 
-  get isFull() { return this.bytes >= this.#max; }
+  get isFull() {
+    return this.bytes >= this.#max;
+  }
 
   hold(piece) {
     const holders = this.#holders.get(piece) ?? 0;

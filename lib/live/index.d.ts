@@ -82,15 +82,27 @@ export class Live extends EventEmitter {
    * @returns resolves when the reader has left; rejects as `respond`, with a UsageError for a result that is too large (54000) or
    *   not of a SELECT (0A000), and with a ConnectionError if there is no room (53300). Then the response is as it was
    */
-  respond<X extends string>(request: IncomingMessage | Http2ServerRequest, response: ServerResponse | Http2ServerResponse, text: X,
-    ...more: TextArguments<X, [options?: LiveRespondOptions]>): Promise<StreamResult>;
-  respond(request: IncomingMessage | Http2ServerRequest, response: ServerResponse | Http2ServerResponse, piece: Sql,
-    options?: LiveRespondOptions): Promise<StreamResult>;
+  respond<X extends string>(
+    request: IncomingMessage | Http2ServerRequest,
+    response: ServerResponse | Http2ServerResponse,
+    text: X,
+    ...more: TextArguments<X, [options?: LiveRespondOptions]>
+  ): Promise<StreamResult>;
+  respond(
+    request: IncomingMessage | Http2ServerRequest,
+    response: ServerResponse | Http2ServerResponse,
+    piece: Sql,
+    options?: LiveRespondOptions
+  ): Promise<StreamResult>;
   /**
    * The same for a WHATWG Request.
    * @returns the Response, when the first state is there
    */
-  respond<X extends string>(request: Request, text: X, ...more: TextArguments<X, [options?: LiveRespondOptions]>): Promise<Response>;
+  respond<X extends string>(
+    request: Request,
+    text: X,
+    ...more: TextArguments<X, [options?: LiveRespondOptions]>
+  ): Promise<Response>;
   respond(request: Request, piece: Sql, options?: LiveRespondOptions): Promise<Response>;
   /**
    * Says that something has changed.

@@ -13,25 +13,43 @@ const { Result } = require('./result');
 const { turns } = require('./turns');
 
 const DEFAULTS = {
-  interval: 100, keepalive: 15000, max_lifetime: 1800000, concurrency: 16,
-  max_bytes: 1 << 20, max_rows: 10000, max_total_bytes: 1 << 28, max_results: 10000, max_readers: 10000
+  interval: 100,
+  keepalive: 15000,
+  max_lifetime: 1800000,
+  concurrency: 16,
+  max_bytes: 1 << 20,
+  max_rows: 10000,
+  max_total_bytes: 1 << 28,
+  max_results: 10000,
+  max_readers: 10000
 };
 const checkFrom = least => (value, name) => checkNumber(value, name, `a number from ${least}`, given => given >= least);
-const CHECKS = Object.fromEntries(Object.keys(DEFAULTS).map(name => [name, checkFrom(/^(?:interval|max_lifetime)$/.test(name) ? 0 : 1)]));
+const CHECKS = Object.fromEntries(
+  Object.keys(DEFAULTS).map(name => [name, checkFrom(/^(?:interval|max_lifetime)$/.test(name) ? 0 : 1)])
+);
 
-const headerOf = (request, name, headers = request?.headers) => (typeof headers?.get === 'function' ? headers.get(name) : headers?.[name]) ?? '';
+const headerOf = (request, name, headers = request?.headers) =>
+  (typeof headers?.get === 'function' ? headers.get(name) : headers?.[name]) ?? '';
 
 /** Seconds after which a page that was refused for want of memory may ask again. */
 const RETRY_AFTER = 5;
 
 /** What a result depends on: undefined, if on everything. */
-const tagsOf = ({ tags }) => tags.length > 0 ? tags : [undefined];
+const tagsOf = ({ tags }) => (tags.length > 0 ? tags : [undefined]);
 
 /** Results that stay up to date in pages: see index.d.ts. */
 class Live extends EventEmitter {
   #followed = new Set(); // iterators
   #isOver = false;
-  #options = { relieve: () => { for (const each of this.#readers) each.cutIfBehind(); }, report: (...error) => process.nextTick(() => { if (this.listenerCount('error') > 0) this.emit('error', ...error); }) };
+  #options = {
+    relieve: () => {
+      for (const each of this.#readers) each.cutIfBehind();
+    },
+    report: (...error) =>
+      process.nextTick(() => {
+        if (this.listenerCount('error') > 0) this.emit('error', ...error);
+      })
+  };
   #readers = new Set();
   #results = new Map(); // by what their readers have in common
   #session;
@@ -48,16 +66,22 @@ class Live extends EventEmitter {
   }
 
   /** Results that are kept. */
-  get size() { return this.#results.size; }
+  get size() {
+    return this.#results.size;
+  }
 
   /** Answers a request with a result that stays up to date, or once if it does not ask for that. */
   async respond(request, response, sql, parameters, how) {
     const isNode = typeof response?.setHeader === 'function';
-    const [place, ...query] = isNode ? [[request, response], sql, parameters, how] : [[request], response, sql, parameters];
+    const [place, ...query] = isNode
+      ? [[request, response], sql, parameters, how]
+      : [[request], response, sql, parameters];
     const [text, values = [], options = {}] = isPiece(query[0]) ? [...query[0], query[1]] : query;
-    if (options === null || typeof options !== 'object') throw new TypeError(`options must be an object, not ${kindOf(options)}`);
+    if (options === null || typeof options !== 'object')
+      throw new TypeError(`options must be an object, not ${kindOf(options)}`);
     const { tags = [], settings, ...plain } = options;
-    if (!Array.isArray(tags) || !tags.every(tag => typeof tag === 'string')) throw new TypeError('tags must be an array of strings');
+    if (!Array.isArray(tags) || !tags.every(tag => typeof tag === 'string'))
+      throw new TypeError('tags must be an array of strings');
     const session = settings === undefined ? this.#session : this.#session.with(settings);
     if (!headerOf(request, 'accept').includes(TYPE)) return respond(session, ...place, text, values, plain);
     // `respond` decides the headers and makes the target, as for a ResponseCache, which is no Session either.
@@ -71,7 +95,8 @@ class Live extends EventEmitter {
     throwIfAborted({ signal });
     checkOptions(options, NAMES.queryTo);
     if (form.format === 1) throw new TypeError('a live result has columns in text format: leave out format');
-    if (copyDirection(text) !== undefined) throw new UsageError('a live result is that of a SELECT, not of COPY', '0A000');
+    if (copyDirection(text) !== undefined)
+      throw new UsageError('a live result is that of a SELECT, not of COPY', '0A000');
     const values = snapshot(keep(text, session.lease.keep(text, given))); // texts: the JSON of NaN would be that of null
     const key = JSON.stringify([text, values, session.lease.settings?.values, form, statement_timeout, tags]);
     this.#admit(key);
@@ -79,7 +104,8 @@ class Live extends EventEmitter {
     if (held.isFull) relieve();
     if (held.isFull && !this.#results.has(key)) return this.#refuse(target);
     const limits = { statement_timeout, alone: form.alone, idempotent: true };
-    const result = this.#results.get(key) ?? new Result({ session, text, values, ...form, limits }, tags, this.#options);
+    const result =
+      this.#results.get(key) ?? new Result({ session, text, values, ...form, limits }, tags, this.#options);
     const reader = new Reader(target, this.#options);
     const unwatch = signal && watchSignal(signal, error => reader.end(error));
     this.#results.set(key, result);
@@ -119,10 +145,13 @@ class Live extends EventEmitter {
   /** @throws {ConnectionError} if there is no room for one more reader of this result */
   #admit(key) {
     const { max_results: results, max_readers: readers } = this.#options;
-    const refuse = (what, code) => { throw new ConnectionError(what, { code, sent: false }); };
+    const refuse = (what, code) => {
+      throw new ConnectionError(what, { code, sent: false });
+    };
     if (this.#isOver) refuse('the live results have ended', '08003');
     if (this.#readers.size >= readers) refuse(`there are ${readers} readers (max_readers)`, '53300');
-    if (!this.#results.has(key) && this.#results.size >= results) refuse(`there are ${results} results (max_results)`, '53300');
+    if (!this.#results.has(key) && this.#results.size >= results)
+      refuse(`there are ${results} results (max_results)`, '53300');
   }
 
   /** Says that what has this tag has changed, or without one, that anything may have. */
@@ -135,7 +164,8 @@ class Live extends EventEmitter {
   /** Takes changes from an iterable; the promise resolves when that has ended. */
   async follow(iterable) {
     const iterator = iterable?.[Symbol.asyncIterator]?.();
-    if (iterator === undefined) throw new TypeError(`follow takes an async iterable, such as pool.listen('changes'), not ${kindOf(iterable)}`);
+    if (iterator === undefined)
+      throw new TypeError(`follow takes an async iterable, such as pool.listen('changes'), not ${kindOf(iterable)}`);
     const take = follower(this.#session, tag => this.changed(tag));
     this.#followed.add(iterator);
     try {
@@ -154,7 +184,10 @@ class Live extends EventEmitter {
     this.#isOver = true;
     const readers = [...this.#readers];
     for (const reader of readers) reader.end();
-    for (const each of this.#followed) new Promise(resolve => { resolve(each.return?.()); }).catch(() => {});
+    for (const each of this.#followed)
+      new Promise(resolve => {
+        resolve(each.return?.());
+      }).catch(() => {});
     await Promise.allSettled(readers.map(({ left }) => left));
   }
 }

@@ -33,12 +33,19 @@ class Reader {
     this.#held = held;
     this.bytes = 0;
     /** @type {Promise<void>} resolves when it has left; rejects if it left before the first byte, with the reason */
-    this.left = new Promise((resolve, reject) => { this.#settle = { resolve, reject }; });
-    this.#keeping = setInterval(() => { if (this.#place === PLACE.READY) this.#write(NO_DATA); }, keepalive).unref();
+    this.left = new Promise((resolve, reject) => {
+      this.#settle = { resolve, reject };
+    });
+    this.#keeping = setInterval(() => {
+      if (this.#place === PLACE.READY) this.#write(NO_DATA);
+    }, keepalive).unref();
     // Readers that came together do not leave together.
     if (lifetime > 0) this.#leaving = setTimeout(() => this.end(), lifetime * (0.9 + Math.random() / 10)).unref();
     target.watch(() => this.#leave());
-    Promise.resolve(target.turn()).then(() => this.#move(PLACE.QUEUED, PLACE.EMPTY), () => this.#leave());
+    Promise.resolve(target.turn()).then(
+      () => this.#move(PLACE.QUEUED, PLACE.EMPTY),
+      () => this.#leave()
+    );
   }
 
   #move(from, to) {
@@ -72,7 +79,7 @@ class Reader {
       this.#keeping.refresh();
       this.#place = this.#target.write(bytes) ? PLACE.READY : PLACE.BUSY;
       if (this.#place === PLACE.READY) return;
-      this.#held.hold(this.#untaken = bytes);
+      this.#held.hold((this.#untaken = bytes));
       this.#target.wait(() => this.#move(PLACE.BUSY, PLACE.READY));
     } catch (error) {
       this.#leave(error); // other code has written to the response
@@ -85,7 +92,9 @@ class Reader {
   }
 
   /** Cuts it off if it waits for rows of an older state, which are kept for it alone. */
-  cutIfBehind() { if (this.#untaken !== undefined && this.#state.bytes === undefined) this.#cut(); }
+  cutIfBehind() {
+    if (this.#untaken !== undefined && this.#state.bytes === undefined) this.#cut();
+  }
 
   #cut() {
     this.#take();
@@ -103,7 +112,11 @@ class Reader {
     if (error === this.#held.error && this.#untaken !== undefined) return void this.#cut();
     this.#place = PLACE.OVER;
     // A response to which other code has written throws.
-    new Promise(resolve => { resolve(this.#target.end()); }).catch(() => {}).finally(() => this.#leave());
+    new Promise(resolve => {
+      resolve(this.#target.end());
+    })
+      .catch(() => {})
+      .finally(() => this.#leave());
   }
 
   #leave(error) {

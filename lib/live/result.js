@@ -66,24 +66,30 @@ class Result {
     this.#answer = undefined;
     this.#isBusy = this.readers.size > 0;
     if (!this.#isBusy) return;
-    this.#rest = setTimeout(() => {
-      this.#isBusy = false;
-      if (this.#isStale) this.changed();
-    }, Math.max(pause, this.#live.interval)).unref();
+    this.#rest = setTimeout(
+      () => {
+        this.#isBusy = false;
+        if (this.#isStale) this.changed();
+      },
+      Math.max(pause, this.#live.interval)
+    ).unref();
   }
 
   /** Shows the next state to all readers, if it differs. @returns {Promise<number>} milliseconds until the next attempt, at least */
   async #next() {
     const { session, text, limits } = this.#query;
     const before = this.state?.bytes;
-    const answer = this.#answer = new Answer(this.#live, before);
+    const answer = (this.#answer = new Answer(this.#live, before));
     this.#isStale = false;
     try {
       await send(session.lease, limits, () => answer.request(this.#query), undefined, undefined, text);
       const { bytes, cmd } = answer;
       if (bytes === before || this.readers.size === 0) return 0;
       if (!/^(?:SELECT|SHOW)$/.test(cmd) || bytes[0] !== backend.RowDescription) {
-        throw new UsageError(`a live result is that of a SELECT that returns rows, not of ${cmd ?? 'an empty text'}`, '0A000');
+        throw new UsageError(
+          `a live result is that of a SELECT that returns rows, not of ${cmd ?? 'an empty text'}`,
+          '0A000'
+        );
       }
       const { held } = this.#live;
       this.state = new State(bytes, this.state, held);

@@ -57,7 +57,9 @@ class State {
     this.#description = isSame ? before.#description : Buffer.from(description);
     this.#next = isSame ? before.#next : 0;
     const positions = isSame ? positionsIn(before.#keys(), this.#keys()) : Array(this.size).fill();
-    this.#numbers = Float64Array.from(positions, position => position === undefined ? this.#next++ : before.#numbers[position]);
+    this.#numbers = Float64Array.from(positions, position =>
+      position === undefined ? this.#next++ : before.#numbers[position]
+    );
     held.hold(bytes);
     held.bytes += ROW * this.size;
     before?.forget();
@@ -77,10 +79,14 @@ class State {
   }
 
   /** Number of rows. */
-  get size() { return this.#offsets.length - 1; }
+  get size() {
+    return this.#offsets.length - 1;
+  }
 
   /** The rows as strings, a character for each byte. */
-  #keys() { return this.#offsets.slice(1).map((end, i) => this.bytes.latin1Slice(this.#offsets[i], end)); }
+  #keys() {
+    return this.#offsets.slice(1).map((end, i) => this.bytes.latin1Slice(this.#offsets[i], end));
+  }
 
   /** @returns {Buffer} what makes this state of the one that a reader has; a whole state begins with a RowDescription */
   from(before) {
@@ -97,9 +103,12 @@ class State {
   #difference(positions) {
     const list = [];
     for (let i = 0, first; i < positions.length;) {
-      const position = positions[first = i];
-      do i++; while (i < positions.length && positions[i] === (position === undefined ? undefined : position + i - first));
-      list.push(position === undefined ? this.bytes.subarray(this.#offsets[first], this.#offsets[i]) : copy(position, i - first));
+      const position = positions[(first = i)];
+      do i++;
+      while (i < positions.length && positions[i] === (position === undefined ? undefined : position + i - first));
+      list.push(
+        position === undefined ? this.bytes.subarray(this.#offsets[first], this.#offsets[i]) : copy(position, i - first)
+      );
     }
     return Buffer.concat([...list, this.bytes.subarray(this.#offsets.at(-1))]);
   }

@@ -53,18 +53,27 @@ class ConnectionParameters {
    * @throws {TypeError} for an invalid connection string
    */
   constructor(config) {
-    const given = typeof config === 'string' ? parse(config)
-      : { ...config, password: config?.password, ssl: config?.ssl }; // a config may hide these
+    const given =
+      typeof config === 'string' ? parse(config) : { ...config, password: config?.password, ssl: config?.ssl }; // a config may hide these
     if (given.connectionString) Object.assign(given, parse(given.connectionString));
     const value = (name, variable) => given[name] || process.env[variable] || defaults[name];
-    const options = Object.keys(OPTIONS).map(name => [name, value(name, OPTIONS[name][1] ?? `PG${name.toUpperCase()}`) ?? given[name]]);
+    const options = Object.keys(OPTIONS).map(name => [
+      name,
+      value(name, OPTIONS[name][1] ?? `PG${name.toUpperCase()}`) ?? given[name]
+    ]);
     Object.assign(this, Object.fromEntries(options.filter(([, each]) => each !== undefined)));
     for (const name of TIMEOUTS) this[name] = parseInt(value(name), 10) || undefined;
     for (const name of ['query_timeout', 'binary']) this[name] = value(name);
     if (this.port) this.port = parseInt(this.port, 10);
     this.database = value('database', 'PGDATABASE') || this.user;
     const ssl = given.uselibpqcompat === 'true' ? undefined : sslOf(given);
-    hide(this, { password: value('password', 'PGPASSWORD'), sslpassword: this.sslpassword, dbname: undefined, ssl, given });
+    hide(this, {
+      password: value('password', 'PGPASSWORD'),
+      sslpassword: this.sslpassword,
+      dbname: undefined,
+      ssl,
+      given
+    });
   }
 }
 

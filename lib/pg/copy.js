@@ -42,7 +42,7 @@ class CopyStream extends EventEmitter {
         this.#left -= piece.length;
         isReady = this.#copy.write(piece);
       } else {
-        const header = this.#header = Buffer.concat([this.#header, piece]);
+        const header = (this.#header = Buffer.concat([this.#header, piece]));
         if (header.length < 5) break;
         this.#header = NOTHING;
         if (header[0] === DATA) this.#left = header.readUInt32BE(1) - 4;
@@ -66,7 +66,9 @@ class CopyStream extends EventEmitter {
 
   pause() {}
   resume() {}
-  fail(message) { this.#copy.destroy(new Error(`COPY from stdin failed: ${message}`)); }
+  fail(message) {
+    this.#copy.destroy(new Error(`COPY from stdin failed: ${message}`));
+  }
 }
 
 module.exports = { CopyStream };

@@ -119,11 +119,18 @@ export interface Queryable {
   query<R extends any[] = any[], I = any[]>(query: QueryArrayConfig<I>, values?: I): Promise<QueryArrayResult<R>>;
   query<R extends QueryResultRow = any, I = any[]>(query: string | QueryConfig<I>, values?: I): Promise<QueryResult<R>>;
   query<R extends any[] = any[], I = any[]>(
-    query: QueryArrayConfig<I>, callback: QueryCallback<QueryArrayResult<R>>): void;
+    query: QueryArrayConfig<I>,
+    callback: QueryCallback<QueryArrayResult<R>>
+  ): void;
   query<R extends QueryResultRow = any, I = any[]>(
-    query: string | QueryConfig<I>, callback: QueryCallback<QueryResult<R>>): void;
+    query: string | QueryConfig<I>,
+    callback: QueryCallback<QueryResult<R>>
+  ): void;
   query<R extends QueryResultRow = any, I = any[]>(
-    query: string | QueryConfig<I>, values: I, callback: QueryCallback<QueryResult<R>>): void;
+    query: string | QueryConfig<I>,
+    values: I,
+    callback: QueryCallback<QueryResult<R>>
+  ): void;
 }
 
 /** Options of a client. Anything you omit is taken from the environment, then from `defaults`. */
@@ -432,8 +439,9 @@ export class Pool extends EventEmitter implements Queryable {
    *   `connectionTimeoutMillis`; with an Error after end()
    */
   connect(): Promise<PoolClient>;
-  connect(callback: (
-    error: Error | undefined, client: PoolClient | undefined, done: (release?: any) => void) => void): void;
+  connect(
+    callback: (error: Error | undefined, client: PoolClient | undefined, done: (release?: any) => void) => void
+  ): void;
   /**
    * See Queryable. The connection may be shared, and statements are prepared. Also rejects as `connect`, and with a UsageError
    * for a text that leaves a transaction block open, which is rolled back.
@@ -457,8 +465,11 @@ export class Pool extends EventEmitter implements Queryable {
 export class Query<R extends QueryResultRow = any> extends EventEmitter implements Submittable {
   /** @param config a text, or a config @param values of the parameters @param callback in place of events */
   constructor(config?: string | QueryConfig, callback?: (error: Error | undefined, result: ResultBuilder<R>) => void);
-  constructor(config?: string | QueryConfig, values?: any[],
-    callback?: (error: Error | undefined, result: ResultBuilder<R>) => void);
+  constructor(
+    config?: string | QueryConfig,
+    values?: any[],
+    callback?: (error: Error | undefined, result: ResultBuilder<R>) => void
+  );
   /** A client recognizes a Submittable by this method. */
   submit(): void;
   on(event: 'row', listener: (row: R, result: QueryResult<R>) => void): this;
@@ -501,9 +512,26 @@ export class Result<R extends QueryResultRow = any> implements QueryResult<R> {
 
 export {};
 /** The fields that the server sends. */
-type Field = 'severity' | 'code' | 'detail' | 'hint' | 'position' | 'internalPosition' | 'internalQuery' | 'where' |
-  'schema' | 'table' | 'column' | 'dataType' | 'constraint' | 'file' | 'line' | 'routine';
-declare const ServerError: new (fields: ServerFields) => Omit<PostgresError, Field | 'name'> & Record<Field, string | undefined>;
+type Field =
+  | 'severity'
+  | 'code'
+  | 'detail'
+  | 'hint'
+  | 'position'
+  | 'internalPosition'
+  | 'internalQuery'
+  | 'where'
+  | 'schema'
+  | 'table'
+  | 'column'
+  | 'dataType'
+  | 'constraint'
+  | 'file'
+  | 'line'
+  | 'routine';
+declare const ServerError: new (
+  fields: ServerFields
+) => Omit<PostgresError, Field | 'name'> & Record<Field, string | undefined>;
 
 /** An error that the server reported. All fields are there, and numbers are strings. */
 export class DatabaseError extends ServerError {
@@ -536,8 +564,29 @@ export class TypeOverrides implements CustomTypesConfig {
 /** The parsers of all clients. */
 export const types: TypeOverrides & {
   /** OIDs of PostgreSQL's basic types, by names in capitals. */
-  readonly builtins: Readonly<Record<string, number> & Record<'BOOL' | 'BYTEA' | 'DATE' | 'FLOAT4' | 'FLOAT8' | 'INT2' | 'INT4' | 'INT8' |
-    'INTERVAL' | 'JSON' | 'JSONB' | 'NUMERIC' | 'TIME' | 'TIMESTAMP' | 'TIMESTAMPTZ' | 'TIMETZ' | 'UUID', number>>;
+  readonly builtins: Readonly<
+    Record<string, number> &
+      Record<
+        | 'BOOL'
+        | 'BYTEA'
+        | 'DATE'
+        | 'FLOAT4'
+        | 'FLOAT8'
+        | 'INT2'
+        | 'INT4'
+        | 'INT8'
+        | 'INTERVAL'
+        | 'JSON'
+        | 'JSONB'
+        | 'NUMERIC'
+        | 'TIME'
+        | 'TIMESTAMP'
+        | 'TIMESTAMPTZ'
+        | 'TIMETZ'
+        | 'UUID',
+        number
+      >
+  >;
   /** Reads the literal of an array. */
   readonly arrayParser: { create(text: string, parse?: TypeParser): { parse(): any[] } };
 };

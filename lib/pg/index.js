@@ -16,6 +16,18 @@ loadAll(); // a test runner may take `require` away
 const { defaults, escapeIdentifier, escapeLiteral } = utils;
 
 module.exports = {
-  Client, ClientBase: Client, Pool, Connection, Query, Result, DatabaseError, TypeOverrides, types, defaults, utils, escapeIdentifier,
-  escapeLiteral, Events: EventEmitter
+  Client,
+  ClientBase: Client,
+  Pool,
+  Connection,
+  Query,
+  Result,
+  DatabaseError,
+  TypeOverrides,
+  types,
+  defaults,
+  utils,
+  escapeIdentifier,
+  escapeLiteral,
+  Events: EventEmitter
 };

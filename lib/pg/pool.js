@@ -14,12 +14,13 @@ const { defaults } = require('./values');
 const REFUSING = ['exec_parse_message', 'RevalidateCachedQuery'];
 
 /** Whether a rejected text needs a connection of its own, as SET, BEGIN and COPY do. */
-const needsOwn = error => error instanceof UsageError ? error.code === '0A000' : REFUSING.includes(error.routine);
+const needsOwn = error => (error instanceof UsageError ? error.code === '0A000' : REFUSING.includes(error.routine));
 
 const ENDED = 'Cannot use a pool after calling end on the pool';
 
 /** Calls with a callback. @returns {Promise} */
-const called = work => new Promise((resolve, reject) => work((error, result) => error ? reject(error) : resolve(result)));
+const called = work =>
+  new Promise((resolve, reject) => work((error, result) => (error ? reject(error) : resolve(result))));
 
 /**
  * A pool with node-postgres' methods and events. `query` is pipelined on shared connections; a client from `connect` has a
@@ -36,24 +37,39 @@ class Pool extends EventEmitter {
       throw new TypeError('Client must be a class that extends the Client of quickgres/pg: leave it out');
     }
     const options = {
-      max: Number(given.max) || Number(given.poolSize) || defaults.max, min: Number(given.min) || 0,
-      maxUses: Number(given.maxUses) || Infinity, allowExitOnIdle: Boolean(given.allowExitOnIdle),
-      maxLifetimeSeconds: Number(given.maxLifetimeSeconds) || 0, idleTimeoutMillis: Number(idleTimeoutMillis ?? 10000)
+      max: Number(given.max) || Number(given.poolSize) || defaults.max,
+      min: Number(given.min) || 0,
+      maxUses: Number(given.maxUses) || Infinity,
+      allowExitOnIdle: Boolean(given.allowExitOnIdle),
+      maxLifetimeSeconds: Number(given.maxLifetimeSeconds) || 0,
+      idleTimeoutMillis: Number(idleTimeoutMillis ?? 10000)
     };
     this.options = hide({ ...given, ...options }, { connectionString, password, ssl });
     this.ending = false;
     this.ended = false;
     const pool = new pools.Pool(libpqConfig(parameters, this.options), {
-      size: options.max, acquire_timeout: Number(given.connectionTimeoutMillis ?? 0),
-      idle_timeout: options.idleTimeoutMillis, max_lifetime: options.maxLifetimeSeconds * 1000
+      size: options.max,
+      acquire_timeout: Number(given.connectionTimeoutMillis ?? 0),
+      idle_timeout: options.idleTimeoutMillis,
+      max_lifetime: options.maxLifetimeSeconds * 1000
     });
-    Object.assign(pool.lease.policy, { reserved: 0, least: options.min, exitsOnIdle: options.allowExitOnIdle, isPatient: false });
+    Object.assign(pool.lease.policy, {
+      reserved: 0,
+      least: options.min,
+      exitsOnIdle: options.allowExitOnIdle,
+      isPatient: false
+    });
     let { max } = options;
-    const set = count => { pool.size = max = count; };
+    const set = count => {
+      pool.size = max = count;
+    };
     Object.defineProperty(this.options, 'max', { get: () => max, set, enumerable: true });
     const types = new TypeOverrides(given.types);
     pool.on('connect', (client, opening) => {
-      this._add(client, new this.Client({ ...given, password: this.options.password, types, [POOLED]: { client, opening } }));
+      this._add(
+        client,
+        new this.Client({ ...given, password: this.options.password, types, [POOLED]: { client, opening } })
+      );
     });
     // `shared` is what the config of a query on a shared connection gets; `entries` by connections that are not closed;
     // `freeing`: how many are being released; `freed`: resolves when they are free.
@@ -62,7 +78,8 @@ class Pool extends EventEmitter {
   }
 
   _add(connection, client) {
-    const fail = error => { // while it is not taken
+    const fail = error => {
+      // while it is not taken
       error.client = client;
       connection.destroy(error);
       if (this.listenerCount('error') > 0) this.emit('error', error, client);
@@ -71,10 +88,22 @@ class Pool extends EventEmitter {
     const connected = called(done => client.connect(done)?.then?.(() => done(), done)); // a subclass may only give a promise
     connected.catch(() => {}); // the pool rejects requests itself
     const expires = performance.now() + (this.options.maxLifetimeSeconds || Infinity) * 1000;
-    const entry = { connection, client, connected, expires, uses: 0, users: 0, ready: undefined, release: undefined, fail };
+    const entry = {
+      connection,
+      client,
+      connected,
+      expires,
+      uses: 0,
+      users: 0,
+      ready: undefined,
+      release: undefined,
+      fail
+    };
     this._state.entries.set(connection, entry);
     client.once('error', fail);
-    connection.on('error', () => { if (entry.users > 0) client.off('error', fail); }); // its queries reject
+    connection.on('error', () => {
+      if (entry.users > 0) client.off('error', fail);
+    }); // its queries reject
     connection.closed.then(() => entry.release || this._state.entries.delete(connection));
     connection.once('end', () => entry.release || this.emit('remove', client));
   }
@@ -118,7 +147,9 @@ class Pool extends EventEmitter {
   }
 
   /** Has a connection until a function is over, in the state that node-postgres' pool leaves it in. */
-  _own(work) { return this._state.pool.lease.run('owned', {}, (scope, connection) => work(connection)); }
+  _own(work) {
+    return this._state.pool.lease.run('owned', {}, (scope, connection) => work(connection));
+  }
 
   /** Takes a client until its `release(destroy)` is called. */
   connect(callback) {
@@ -130,9 +161,11 @@ class Pool extends EventEmitter {
     if (this.ending) throw new Error(ENDED);
     if (this._state.freed !== undefined) await this._state.freed;
     return new Promise((resolve, reject) => {
-      const lend = (client, entry) => new Promise(giveBack => { resolve(this._lend(entry, giveBack, () => over)); });
-      const over = this._own(connection => this._use(connection, lend))
-        .catch(error => reject(errorOf(error)));
+      const lend = (client, entry) =>
+        new Promise(giveBack => {
+          resolve(this._lend(entry, giveBack, () => over));
+        });
+      const over = this._own(connection => this._use(connection, lend)).catch(error => reject(errorOf(error)));
     }).catch(rejectAgain);
   }
 
@@ -145,13 +178,14 @@ class Pool extends EventEmitter {
     const { client } = entry;
     client.off('error', entry.fail);
     const release = destroy => {
-      if (entry.release !== release) throw new Error('Release called on client which has already been released to the pool.');
+      if (entry.release !== release)
+        throw new Error('Release called on client which has already been released to the pool.');
       entry.release = undefined;
       this._takeBack(entry, destroy);
       giveBack(client.submitted);
       if (!client.submitted) this._free(over());
     };
-    return Object.assign(client, { release: entry.release = release });
+    return Object.assign(client, { release: (entry.release = release) });
   }
 
   _takeBack(entry, destroy) {
@@ -165,17 +199,22 @@ class Pool extends EventEmitter {
   /** Counts a connection that is being released until it is free. */
   _free(over) {
     this._state.freeing++;
-    this._state.freed = over.then(() => { if (--this._state.freeing === 0) this._state.freed = undefined; });
+    this._state.freed = over.then(() => {
+      if (--this._state.freeing === 0) this._state.freed = undefined;
+    });
   }
 
   /** Runs a query on the connection that is free soonest. */
   query(config, values, callback) {
     if (typeof config === 'function') {
-      return void setImmediate(config, new Error('Passing a function as the first parameter to pool.query is not supported'));
+      return void setImmediate(
+        config,
+        new Error('Passing a function as the first parameter to pool.query is not supported')
+      );
     }
     if (typeof values === 'function') [values, callback] = [undefined, values];
     const called = callback ?? config?.callback;
-    const work = () => called ? this._ask(config, values).finally(() => turn(true)) : this._ask(config, values);
+    const work = () => (called ? this._ask(config, values).finally(() => turn(true)) : this._ask(config, values));
     return settle(work, called, undefined, this.Promise);
   }
 
@@ -189,20 +228,35 @@ class Pool extends EventEmitter {
     const isQuery = config instanceof Query;
     const emitter = isQuery ? config : undefined;
     if (isQuery) config.callback ??= () => {}; // as node-postgres' pool: the result has the rows
-    const query = { [SHARED]: isQuery ? { ...shared, emitter } : shared, text: given.text, values: given.values, name: given.name, ...given, submit: undefined, callback: undefined };
+    const query = {
+      [SHARED]: isQuery ? { ...shared, emitter } : shared,
+      text: given.text,
+      values: given.values,
+      name: given.name,
+      ...given,
+      submit: undefined,
+      callback: undefined
+    };
     const ownsOne = typeof config.submit === 'function' ? !isQuery : this.connect !== Pool.prototype.connect;
     if (ownsOne) return this._hold(config, values);
-    const ask = (connection, given) => this._use(connection, async (client, entry) => {
-      try {
-        const results = await client.query(given, values);
-        if (isQuery) unhindered(() => config.emit('end', results));
-        return results;
-      } finally {
-        this._released(entry);
-      }
-    });
+    const ask = (connection, given) =>
+      this._use(connection, async (client, entry) => {
+        try {
+          const results = await client.query(given, values);
+          if (isQuery) unhindered(() => config.emit('end', results));
+          return results;
+        } finally {
+          this._released(entry);
+        }
+      });
     try {
-      return await pool.lease.run('shared', { signal: query.signal }, (scope, connection) => ask(connection, query), undefined, query.text);
+      return await pool.lease.run(
+        'shared',
+        { signal: query.signal },
+        (scope, connection) => ask(connection, query),
+        undefined,
+        query.text
+      );
     } catch (error) {
       if (!needsOwn(error)) throw errorOf(error);
     }
@@ -210,18 +264,24 @@ class Pool extends EventEmitter {
       const result = await ask(connection, { ...query, [SHARED]: { emitter } });
       if (connection.transactionStatus !== 'T') return result;
       throw new UsageError('the text left a transaction block open, which is rolled back: use pool.connect()', '25001');
-    }).catch(error => { throw errorOf(error); });
+    }).catch(error => {
+      throw errorOf(error);
+    });
   }
 
   /** Gives a Submittable a client of its own until it is over, and a query the client of a subclass's `connect`. */
   async _hold(config, values) {
     const client = await called(done => this.connect(done)?.then?.(taken => taken && done(null, taken), done));
     const result = client.query(config, values);
-    return Promise.allSettled([result, client.submitted]).finally(() => client.release()).then(() => result);
+    return Promise.allSettled([result, client.submitted])
+      .finally(() => client.release())
+      .then(() => result);
   }
 
   /** Closes the connections when they are released. Submittables that are still running are given up. */
-  end(callback) { return settle(() => this._end(), callback, undefined, this.Promise); }
+  end(callback) {
+    return settle(() => this._end(), callback, undefined, this.Promise);
+  }
 
   async _end() {
     if (this.ending) throw new Error('Called end on pool more than once');
@@ -234,15 +294,27 @@ class Pool extends EventEmitter {
   }
 
   /** The clients, as node-postgres' pool has them. */
-  get _clients() { return [...this._state.entries.values()].map(({ client }) => client); }
+  get _clients() {
+    return [...this._state.entries.values()].map(({ client }) => client);
+  }
 
-  _count(is) { return [...this._state.entries.values()].filter(is).length; }
+  _count(is) {
+    return [...this._state.entries.values()].filter(is).length;
+  }
 
-  get totalCount() { return this._count(({ connection, release }) => release || !/^(?:closed|ending)$/.test(connection.state)); }
-  get idleCount() { return Math.max(0, this._spare); }
-  get waitingCount() { return Math.max(0, -this._spare); }
+  get totalCount() {
+    return this._count(({ connection, release }) => release || !/^(?:closed|ending)$/.test(connection.state));
+  }
+  get idleCount() {
+    return Math.max(0, this._spare);
+  }
+  get waitingCount() {
+    return Math.max(0, -this._spare);
+  }
   /** Taken connections that are older than maxLifetimeSeconds. */
-  get expiredCount() { return this._count(({ release, expires }) => release && performance.now() > expires); }
+  get expiredCount() {
+    return this._count(({ release, expires }) => release && performance.now() > expires);
+  }
 
   /** How many connections are left when each request has one; negative if there are too few. */
   get _spare() {

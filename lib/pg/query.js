@@ -11,12 +11,31 @@ const { COUNTED, Result, fieldOf, resultOf, rowsOf } = require('./result');
 const { decodeOf } = require('./types');
 const { prepareValue } = require('./values');
 
-const FIELDS = ['severity', 'code', 'detail', 'hint', 'position', 'internalPosition', 'internalQuery', 'where',
-  'schema', 'table', 'column', 'dataType', 'constraint', 'file', 'line', 'routine'];
+const FIELDS = [
+  'severity',
+  'code',
+  'detail',
+  'hint',
+  'position',
+  'internalPosition',
+  'internalQuery',
+  'where',
+  'schema',
+  'table',
+  'column',
+  'dataType',
+  'constraint',
+  'file',
+  'line',
+  'routine'
+];
 
 /** The length of an error's or a notice's message. Each field has a letter, its text and a zero; the severity comes twice. */
-const lengthOf = fields => ['message', 'severity', ...FIELDS].map(name => fields[name]).filter(value => value !== undefined)
-  .reduce((sum, value) => sum + Buffer.byteLength(String(value)) + 2, 5);
+const lengthOf = fields =>
+  ['message', 'severity', ...FIELDS]
+    .map(name => fields[name])
+    .filter(value => value !== undefined)
+    .reduce((sum, value) => sum + Buffer.byteLength(String(value)) + 2, 5);
 
 /**
  * A server's error in node-postgres' form: its name is 'error', its numbers are strings, and absent fields are undefined
@@ -34,8 +53,10 @@ class DatabaseError extends PostgresError {
 
 /** node-postgres' messages, by a part of this library's message or by the code. */
 const MESSAGES = {
-  connect_timeout: 'timeout expired', acquire_timeout: 'timeout exceeded when trying to connect',
-  'not connected': 'not connected: call connect() first', '08003': 'Connection terminated',
+  connect_timeout: 'timeout expired',
+  acquire_timeout: 'timeout exceeded when trying to connect',
+  'not connected': 'not connected: call connect() first',
+  '08003': 'Connection terminated',
   '08006': 'Connection terminated unexpectedly'
 };
 
@@ -47,14 +68,16 @@ function errorOf(error) {
   if (error instanceof TimeoutError && error.code === '57014') return new Error('Query read timeout', { cause: error });
   const isLost = error instanceof ConnectionError || error instanceof TimeoutError;
   const cause = isLost ? error.cause : error;
-  if (cause instanceof PostgresError && !(error instanceof DatabaseError)) return new DatabaseError(cause.cause ?? cause); // as sent
+  if (cause instanceof PostgresError && !(error instanceof DatabaseError))
+    return new DatabaseError(cause.cause ?? cause); // as sent
   const [, port] = /^port must be a number [^"]*"([^"]*)"$/.exec(error.message) ?? [];
   if (port !== undefined) {
     const message = `Port should be >= 0 and < 65536. Received type number (${port}).`; // as net.connect
     return Object.assign(new RangeError(message, { cause: error }), { code: 'ERR_SOCKET_BAD_PORT' });
   }
   // What the system said: errno, syscall, and address and port, or hostname.
-  for (const each of error instanceof AggregateError ? error.errors : [error]) if (each.cause?.syscall) Object.assign(each, { ...each.cause });
+  for (const each of error instanceof AggregateError ? error.errors : [error])
+    if (each.cause?.syscall) Object.assign(each, { ...each.cause });
   const known = Object.keys(MESSAGES).find(each => error.code === each || error.message.includes(each));
   if (isLost && known) Object.assign(error, { message: MESSAGES[known], cause: cause ?? new Error(error.message) });
   if (isLost && error.code === '08006') error.code = 'ECONNRESET'; // by which programs see that they may try again
@@ -88,8 +111,10 @@ async function ask(session, config, values, { binary, query_timeout, statement_c
   if (values && !Array.isArray(values)) throw new Error('Query values must be an array');
   const known = texts.get(name);
   const text = query.text || known || (name ? '' : query.text); // the text may be omitted the second time
-  if (typeof text !== 'string') throw new Error('A query must have either text or a name. Supplying neither is unsupported.');
-  if (known && text !== known) throw new Error(`Prepared statements must be unique - '${name}' was used for a different statement`);
+  if (typeof text !== 'string')
+    throw new Error('A query must have either text or a name. Supplying neither is unsupported.');
+  if (known && text !== known)
+    throw new Error(`Prepared statements must be unique - '${name}' was used for a different statement`);
   if (name) texts.set(name, text);
   const isSimple = !name && !query.rows && query.queryMode !== 'extended' && !values?.length;
   // simpleQuery keeps its rows, so it is for what may be several statements.
@@ -107,8 +132,12 @@ async function ask(session, config, values, { binary, query_timeout, statement_c
     }
     const stream = isEmitted ? new EmittingReader(emitter, decode) : undefined;
     const reader = await session.query(text, values ? values.map(prepareValue) : [], {
-      decode: stream ? undefined : decode, stream, signal: query.signal, statement_timeout,
-      format: !isSimple && (query.binary || binary) ? 1 : 0, cache: Boolean(pool || name || statement_cache)
+      decode: stream ? undefined : decode,
+      stream,
+      signal: query.signal,
+      statement_timeout,
+      format: !isSimple && (query.binary || binary) ? 1 : 0,
+      cache: Boolean(pool || name || statement_cache)
     });
     if (reader.cmd !== undefined) return resultOf(reader, rowMode, stream?.result);
     await session.copyFail();
@@ -143,7 +172,9 @@ class Query extends EventEmitter {
   }
 }
 
-const emitRows = (query, rows, result) => { for (const row of rows) unhindered(() => query.emit('row', row, result)); };
+const emitRows = (query, rows, result) => {
+  for (const row of rows) unhindered(() => query.emit('row', row, result));
+};
 
 /** Emits the rows of a Query as they arrive, and keeps them for a callback only. Without a listener it keeps them. */
 class EmittingReader extends RowReader {
@@ -168,7 +199,8 @@ class EmittingReader extends RowReader {
       const rows = this.error ? [] : rowsOf(this, result);
       if (query.callback) result.rows = result.rows.concat(rows);
       emitRows(query, rows, result);
-    } catch (error) { // of a parser
+    } catch (error) {
+      // of a parser
       this.error = error; // the request rejects with it
     }
     this.rows = [];
@@ -195,10 +227,11 @@ class Submission extends EventEmitter {
     this.#client = client;
     this.#query = query;
     // `closed.then(…)` would keep the query as long as the connection lives.
-    const lost = () => client.closed.then(error => {
-      this.#ended = error === undefined || error.code === '08003';
-      this.#fail(error ?? new Error('Connection terminated'));
-    });
+    const lost = () =>
+      client.closed.then(error => {
+        this.#ended = error === undefined || error.code === '08003';
+        this.#fail(error ?? new Error('Connection terminated'));
+      });
     client.once('end', lost);
     const timer = timeout && setTimeout(() => this.#fail(new Error('Query read timeout')), timeout);
     this.once('over', () => {
@@ -224,14 +257,19 @@ class Submission extends EventEmitter {
   async #copy() {
     const query = this.#query;
     const direction = copyDirection(this.#copied);
-    if (direction === undefined) throw new UsageError('what is submitted may ask for COPY … FROM STDIN and COPY … TO STDOUT alone: for replication use quickgres/replication', '0A000');
+    if (direction === undefined)
+      throw new UsageError(
+        'what is submitted may ask for COPY … FROM STDIN and COPY … TO STDOUT alone: for replication use quickgres/replication',
+        '0A000'
+      );
     const isOut = direction === 'out';
     const copy = isOut ? this.#client.copyTo(this.#copied) : this.#client.copyFrom(this.#copied);
     const over = finished(copy);
     this.once('over', () => copy.destroy());
     this.stream.open(copy);
     if (isOut) {
-      query.once('close', () => { // before its end
+      query.once('close', () => {
+        // before its end
         if (this.#state === 'open') this.#state = 'failed';
         this.sync();
       });
@@ -243,10 +281,16 @@ class Submission extends EventEmitter {
   }
 
   /** The messages of a COPY are written to it, and read from it. */
-  get stream() { return (this.#stream ??= new CopyStream()); }
+  get stream() {
+    return (this.#stream ??= new CopyStream());
+  }
 
-  query(text) { this.#copied = text; }
-  sendCopyFail(message) { this.stream.fail(message); }
+  query(text) {
+    this.#copied = text;
+  }
+  sendCopyFail(message) {
+    this.stream.fail(message);
+  }
 
   #fail(error) {
     if (this.#state !== 'open') return;
@@ -255,11 +299,17 @@ class Submission extends EventEmitter {
     this.sync();
   }
 
-  parse({ text }) { this.text = text; }
-  bind({ values }) { this.values = (values ?? []).map(prepareValue); }
+  parse({ text }) {
+    this.text = text;
+  }
+  bind({ values }) {
+    this.values = (values ?? []).map(prepareValue);
+  }
   describe() {}
   flush() {}
-  close() { if (this.#state === 'over') setImmediate(() => this.#ready()); }
+  close() {
+    if (this.#state === 'over') setImmediate(() => this.#ready());
+  }
 
   /** With 'readyForQuery' a stream emits its error. An orderly end is one only for a stream that something reads. */
   #ready() {
@@ -268,7 +318,9 @@ class Submission extends EventEmitter {
     if (isRead || !this.#ended) this.emit('readyForQuery');
   }
 
-  execute({ rows }) { this.#work = this.#work.then(() => this.#execute(rows)).catch(error => this.#fail(error)); }
+  execute({ rows }) {
+    this.#work = this.#work.then(() => this.#execute(rows)).catch(error => this.#fail(error));
+  }
 
   async #execute(most) {
     if (this.#state !== 'open') return;
@@ -290,7 +342,12 @@ class Submission extends EventEmitter {
     if (state === 'over') return;
     this.#state = 'over';
     // The last rows were the answer to a Sync.
-    const error = await (this.#client.inQuery ? this.#client.sync().then(() => undefined, reason => reason) : undefined);
+    const error = await (this.#client.inQuery
+      ? this.#client.sync().then(
+          () => undefined,
+          reason => reason
+        )
+      : undefined);
     if (state === 'open' && error !== undefined) this.#query.handleError(errorOf(error), this);
     else if (state === 'open') this.#query.handleReadyForQuery(this);
     this.emit('over');

@@ -12,7 +12,10 @@ if (Module.registerHooks !== undefined) Module.registerHooks({ load, resolve });
 else {
   // Before Node.js 22.15 the hooks of `import` run in a thread, which costs 0.2 s of CPU and 25 MB. An installed pg needs none, since
   // Node.js loads CommonJS modules by methods that can be replaced.
-  const { _resolveFilename: resolveFilename, prototype: { load: loadFile } } = Module;
+  const {
+    _resolveFilename: resolveFilename,
+    prototype: { load: loadFile }
+  } = Module;
   const sourceOfFile = file => sourceOf(pathToFileURL(file).href);
   const installed = (...request) => {
     try {
@@ -22,7 +25,9 @@ else {
   };
   Module._resolveFilename = (specifier, parent, ...more) => {
     const file = fileFor(specifier, parent?.filename);
-    return file === undefined ? resolveFilename(specifier, parent, ...more) : installed(specifier, parent, ...more) ?? file;
+    return file === undefined
+      ? resolveFilename(specifier, parent, ...more)
+      : (installed(specifier, parent, ...more) ?? file);
   };
   Module.prototype.load = function (file) {
     const source = sourceOfFile(file);
@@ -31,9 +36,11 @@ else {
     this._compile(source, file);
     this.loaded = true;
   };
-  const hasNames = folder => { // for `import`: from pg 8.15 on
+  const hasNames = folder => {
+    // for `import`: from pg 8.15 on
     const file = installed('pg', undefined, false, { paths: [folder] });
     return file !== undefined && existsSync(path.join(file, '../../esm/index.mjs'));
   };
-  if (![process.cwd(), path.dirname(process.argv[1] ?? '.')].some(hasNames)) Module.register(pathToFileURL(require.resolve('./resolve')));
+  if (![process.cwd(), path.dirname(process.argv[1] ?? '.')].some(hasNames))
+    Module.register(pathToFileURL(require.resolve('./resolve')));
 }

@@ -20,8 +20,13 @@ function fileFor(specifier, parent) {
   const [, name = 'types'] = /^pg\/lib\/([\w-]+)(?:\.js)?$/.exec(specifier) ?? [];
   const file = path.join(__dirname, 'lib', `${name}.js`);
   if (name !== 'types' && existsSync(file)) return file;
-  throw Object.assign(new Error(`quickgres/pg has no ${specifier}, which ${parent ?? 'the program'} loads: ` +
-    'run the program without quickgres/pg/register'), { code: 'MODULE_NOT_FOUND' });
+  throw Object.assign(
+    new Error(
+      `quickgres/pg has no ${specifier}, which ${parent ?? 'the program'} loads: ` +
+        'run the program without quickgres/pg/register'
+    ),
+    { code: 'MODULE_NOT_FOUND' }
+  );
 }
 
 /** Where node-postgres has its files. Tracers find them by these paths, so the paths stay and `load` replaces the contents. */
@@ -34,7 +39,8 @@ function resolve(specifier, context, nextResolve) {
   try {
     // Only Node's function calls `load`, and tsx replaces it.
     // eslint-disable-next-line n/no-deprecated-api -- whether another hook compiles the file
-    const installed = Module.registerHooks && /\bloadSource\(/.test(require.extensions['.js']) && nextResolve(specifier, context);
+    const isCalled = Module.registerHooks && /\bloadSource\(/.test(require.extensions['.js']);
+    const installed = isCalled && nextResolve(specifier, context);
     if (INSTALLED.test(installed?.url)) return installed;
   } catch {} // not installed
   return { url: pathToFileURL(file).href, format: 'commonjs', shortCircuit: true };

@@ -7,8 +7,13 @@ const { types } = require('./types');
 const COUNTED = new Set(['SELECT', 'INSERT', 'UPDATE', 'DELETE', 'MERGE', 'MOVE', 'FETCH', 'COPY']);
 
 const fieldOf = ({ name, tableOid, tableColumnIndex, typeOid, typeLen, typeModifier, binary }) => ({
-  name, tableID: tableOid, columnID: tableColumnIndex, dataTypeID: typeOid, dataTypeSize: typeLen,
-  dataTypeModifier: typeModifier, format: binary === 1 ? 'binary' : 'text'
+  name,
+  tableID: tableOid,
+  columnID: tableColumnIndex,
+  dataTypeID: typeOid,
+  dataTypeSize: typeLen,
+  dataTypeModifier: typeModifier,
+  format: binary === 1 ? 'binary' : 'text'
 });
 
 /** A result that pg-cursor fills message by message, or `resultOf` at once. */
@@ -33,11 +38,13 @@ class Result {
   }
 
   parseRow(data) {
-    const values = data.map((value, i) => value === null ? null : this._parsers[i](value));
+    const values = data.map((value, i) => (value === null ? null : this._parsers[i](value)));
     return this.rowAsArray ? values : Object.fromEntries(values.map((value, i) => [this.fields[i].name, value]));
   }
 
-  addRow(row) { this.rows.push(row); }
+  addRow(row) {
+    this.rows.push(row);
+  }
 
   addCommandComplete({ text, command = text }) {
     const [, name, first, second] = /^([A-Z]+)(?: (\d+))?(?: (\d+))?/i.exec(command) ?? [];
@@ -48,7 +55,7 @@ class Result {
   }
 }
 
-const rowsOf = (reader, { rowAsArray }) => rowAsArray ? reader.arrays : reader.objects;
+const rowsOf = (reader, { rowAsArray }) => (rowAsArray ? reader.arrays : reader.objects);
 
 /** @param {Result} [result] which may have rows of the reader */
 function resultOf(reader, rowMode, result = new Result(rowMode, undefined, reader.rowParser)) {
@@ -56,7 +63,8 @@ function resultOf(reader, rowMode, result = new Result(rowMode, undefined, reade
   if (cmd !== 'EMPTY') result.command = /^\w*/.exec(cmd)[0];
   if (COUNTED.has(cmd)) result.rowCount = reader.rowCount;
   if (oid !== undefined) result.oid = Number(oid);
-  if (rowParser !== undefined) result.rows = result.rows.length > 0 ? result.rows.concat(rowsOf(reader, result)) : rowsOf(reader, result);
+  if (rowParser !== undefined)
+    result.rows = result.rows.length > 0 ? result.rows.concat(rowsOf(reader, result)) : rowsOf(reader, result);
   return result;
 }
 

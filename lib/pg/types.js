@@ -22,8 +22,12 @@ class PostgresInterval {
     return `P${years}Y${months}M${days}DT${hours}H${minutes}M${Number((seconds + milliseconds / 1000).toFixed(6))}S`;
   }
 
-  toISO() { return this.toISOString(); }
-  toPostgres() { return this.toISOString(); }
+  toISO() {
+    return this.toISOString();
+  }
+  toPostgres() {
+    return this.toISOString();
+  }
 }
 
 const bytesOf = view => Buffer.from(view.buffer, view.byteOffset, view.byteLength);
@@ -41,20 +45,27 @@ function toLocal(value) {
 }
 
 /** Sequelize leaves the bounds of ranges quoted. */
-const timestamptz = (bytes, start, end) => bytes[start] === 34 ? timestamptz(bytes, start + 1, end - 1)
-  : dateOf(decoders[1184][0](bytes, start, end));
+const timestamptz = (bytes, start, end) =>
+  bytes[start] === 34 ? timestamptz(bytes, start + 1, end - 1) : dateOf(decoders[1184][0](bytes, start, end));
 
 /** Reads a date or a timestamp, to which a time and a zone are added. */
-const localOf = text => toLocal(instantOf(text.replace(/^(\d+-\d\d-\d\d)( [\d:.]+)?( BC)?$/,
-  (all, day, time = ' 00:00:00', era = '') => `${day}${time}+00${era}`)));
+const localOf = text =>
+  toLocal(
+    instantOf(
+      text.replace(
+        /^(\d+-\d\d-\d\d)( [\d:.]+)?( BC)?$/,
+        (all, day, time = ' 00:00:00', era = '') => `${day}${time}+00${era}`
+      )
+    )
+  );
 const instantOf = text => timestamptz(Buffer.from(text), 0, text.length);
 
 /** Reads `(1,2)` and `<(1,2),3>`. */
 const toPoint = (text, [x, y] = text.slice(1, -1).split(',').map(parseFloat)) => ({ x, y });
 const toCircle = text => ({ ...toPoint(text.slice(1)), radius: parseFloat(text.slice(text.lastIndexOf(',') + 1)) });
 
-const mapAll = (value, convert) => Array.isArray(value) ? value.map(each => mapAll(each, convert))
-  : value === null ? null : convert(value);
+const mapAll = (value, convert) =>
+  Array.isArray(value) ? value.map(each => mapAll(each, convert)) : value === null ? null : convert(value);
 
 /** The property of a parser of this library that has its decoder of bytes. */
 const DECODE = Symbol('decode');
@@ -75,7 +86,9 @@ class Decode extends Map {
     this.below = below;
   }
 
-  get(oid) { return ['text', 'binary'].map(format => decoderOf(this.types.getTypeParser(oid, format), format)); }
+  get(oid) {
+    return ['text', 'binary'].map(format => decoderOf(this.types.getTypeParser(oid, format), format));
+  }
 }
 
 /** @type {WeakMap<TypeOverrides, Decode>} of each; a copy of a TypeOverrides gets another one */
@@ -89,7 +102,9 @@ class TypeOverrides {
     this.binary = {};
   }
 
-  getOverrides(format) { return this[format] ?? {}; }
+  getOverrides(format) {
+    return this[format] ?? {};
+  }
 
   setTypeParser(oid, format, parse) {
     if (typeof format === 'function') [format, parse] = ['text', format];
@@ -106,7 +121,7 @@ class TypeOverrides {
   get decode() {
     const below = this._types.decode;
     let decode = decoding.get(this);
-    if (decode === undefined || decode.below !== below) decoding.set(this, decode = new Decode(this, below));
+    if (decode === undefined || decode.below !== below) decoding.set(this, (decode = new Decode(this, below)));
     return decode;
   }
 }
@@ -123,36 +138,144 @@ const types = new TypeOverrides({
 for (const name of ['getTypeParser', 'setTypeParser']) types[name] = types[name].bind(types);
 
 types.builtins = {
-  BOOL: 16, BYTEA: 17, CHAR: 18, INT8: 20, INT2: 21, INT4: 23, REGPROC: 24, TEXT: 25, OID: 26, TID: 27, XID: 28, CID:
-  29, JSON: 114, XML: 142, PG_NODE_TREE: 194, SMGR: 210, PATH: 602, POLYGON: 604, CIDR: 650, FLOAT4: 700, FLOAT8: 701,
-  ABSTIME: 702, RELTIME: 703, TINTERVAL: 704, CIRCLE: 718, MACADDR8: 774, MONEY: 790, MACADDR: 829, INET: 869,
-  ACLITEM: 1033, BPCHAR: 1042, VARCHAR: 1043, DATE: 1082, TIME: 1083, TIMESTAMP: 1114, TIMESTAMPTZ: 1184, INTERVAL:
-  1186, TIMETZ: 1266, BIT: 1560, VARBIT: 1562, NUMERIC: 1700, REFCURSOR: 1790, REGPROCEDURE: 2202, REGOPER: 2203,
-  REGOPERATOR: 2204, REGCLASS: 2205, REGTYPE: 2206, UUID: 2950, TXID_SNAPSHOT: 2970, PG_LSN: 3220, PG_NDISTINCT: 3361,
-  PG_DEPENDENCIES: 3402, TSVECTOR: 3614, TSQUERY: 3615, GTSVECTOR: 3642, REGCONFIG: 3734, REGDICTIONARY: 3769, JSONB:
-  3802, REGNAMESPACE: 4089, REGROLE: 4096
+  BOOL: 16,
+  BYTEA: 17,
+  CHAR: 18,
+  INT8: 20,
+  INT2: 21,
+  INT4: 23,
+  REGPROC: 24,
+  TEXT: 25,
+  OID: 26,
+  TID: 27,
+  XID: 28,
+  CID: 29,
+  JSON: 114,
+  XML: 142,
+  PG_NODE_TREE: 194,
+  SMGR: 210,
+  PATH: 602,
+  POLYGON: 604,
+  CIDR: 650,
+  FLOAT4: 700,
+  FLOAT8: 701,
+  ABSTIME: 702,
+  RELTIME: 703,
+  TINTERVAL: 704,
+  CIRCLE: 718,
+  MACADDR8: 774,
+  MONEY: 790,
+  MACADDR: 829,
+  INET: 869,
+  ACLITEM: 1033,
+  BPCHAR: 1042,
+  VARCHAR: 1043,
+  DATE: 1082,
+  TIME: 1083,
+  TIMESTAMP: 1114,
+  TIMESTAMPTZ: 1184,
+  INTERVAL: 1186,
+  TIMETZ: 1266,
+  BIT: 1560,
+  VARBIT: 1562,
+  NUMERIC: 1700,
+  REFCURSOR: 1790,
+  REGPROCEDURE: 2202,
+  REGOPER: 2203,
+  REGOPERATOR: 2204,
+  REGCLASS: 2205,
+  REGTYPE: 2206,
+  UUID: 2950,
+  TXID_SNAPSHOT: 2970,
+  PG_LSN: 3220,
+  PG_NDISTINCT: 3361,
+  PG_DEPENDENCIES: 3402,
+  TSVECTOR: 3614,
+  TSQUERY: 3615,
+  GTSVECTOR: 3642,
+  REGCONFIG: 3734,
+  REGDICTIONARY: 3769,
+  JSONB: 3802,
+  REGNAMESPACE: 4089,
+  REGROLE: 4096
 };
 
-const { 25: string, 1009: strings, 1022: [floats] } = decoders;
+const {
+  25: string,
+  1009: strings,
+  1022: [floats]
+} = decoders;
 /** Decoders of types that node-postgres reads in another way than this library. */
 const READ = {
-  ...decoders, 600: string, 718: string, 791: strings, 1008: strings, 1017: strings, 1231: [floats],
-  1016: exact[1016], 1082: string, 1114: [string[0], decoders[1184][1]], 1115: strings, 1182: strings, 1184: [timestamptz, (...place) => dateOf(decoders[1184][1](...place))]
+  ...decoders,
+  600: string,
+  718: string,
+  791: strings,
+  1008: strings,
+  1017: strings,
+  1231: [floats],
+  1016: exact[1016],
+  1082: string,
+  1114: [string[0], decoders[1184][1]],
+  1115: strings,
+  1182: strings,
+  1184: [timestamptz, (...place) => dateOf(decoders[1184][1](...place))]
 };
 
 /** Parsers by format, made of decoders and a conversion to node-postgres' values. */
 for (const [format, convert, ...oids] of [
-  ['text', undefined, 16, 17, 21, 23, 26, 114, 199, 651, 700, 701, 791, 1000, 1001, 1005, 1007, 1008, 1009, 1014, 1015, 1021, 1022,
-    1028, 1040, 1041, 1183, 1184, 1231, 1270, 2951, 3802, 3807, 3907],
-  ['text', toPoint, 600, 1017], ['text', toCircle, 718], ['text', String, 1016], ['text', dateOf, 1185],
-  ['text', localOf, 1082, 1114, 1115, 1182], ['text', text => new PostgresInterval(text), 1186, 1187],
+  [
+    'text',
+    undefined,
+    16,
+    17,
+    21,
+    23,
+    26,
+    114,
+    199,
+    651,
+    700,
+    701,
+    791,
+    1000,
+    1001,
+    1005,
+    1007,
+    1008,
+    1009,
+    1014,
+    1015,
+    1021,
+    1022,
+    1028,
+    1040,
+    1041,
+    1183,
+    1184,
+    1231,
+    1270,
+    2951,
+    3802,
+    3807,
+    3907
+  ],
+  ['text', toPoint, 600, 1017],
+  ['text', toCircle, 718],
+  ['text', String, 1016],
+  ['text', dateOf, 1185],
+  ['text', localOf, 1082, 1114, 1115, 1182],
+  ['text', text => new PostgresInterval(text), 1186, 1187],
   ['binary', undefined, 16, 21, 23, 25, 26, 701, 1000, 1007, 1008, 1009, 1184],
-  ['binary', String, 20], ['binary', Math.fround, 700], ['binary', Number, 1016, 1700], ['binary', toLocal, 1114]
+  ['binary', String, 20],
+  ['binary', Math.fround, 700],
+  ['binary', Number, 1016, 1700],
+  ['binary', toLocal, 1114]
 ]) {
   for (const oid of oids) {
     const read = READ[oid][format === 'text' ? 0 : 1];
     const decode = convert === undefined ? read : (...place) => mapAll(read(...place), convert);
-    const parse = value => value === null ? null : decode(Buffer.from(value), 0, Buffer.byteLength(value));
+    const parse = value => (value === null ? null : decode(Buffer.from(value), 0, Buffer.byteLength(value)));
     types.setTypeParser(oid, format, Object.assign(parse, { [DECODE]: decode }));
   }
 }
@@ -166,20 +289,23 @@ const isSame = (one, other) => one === other || (one.name === other.name && `${o
 /** Adopts parsers that the program has set in `pg-types` itself, which this library never loads: it looks for the loaded module. */
 function adoptTypes() {
   let loaded;
-  try { loaded = require.cache; } catch {} // a bundle as an ES module has no `require`
+  try {
+    loaded = require.cache;
+  } catch {} // a bundle as an ES module has no `require`
   for (const file of Object.keys(loaded ?? {})) {
     if (!/[\\/]node_modules[\\/]pg-types[\\/]index\.js$/.test(file)) continue;
-    const { getTypeParser } = foreign = loaded[file].exports;
+    const { getTypeParser } = (foreign = loaded[file].exports);
     for (const format of ['text', 'binary']) {
       loaded[path.join(file, '..', 'lib', `${format}Parsers.js`)].exports.init((oid, usual) => {
         const parse = getTypeParser(oid, format);
-        if (!isSame(parse, usual) && types.getTypeParser(oid, format) !== parse) types.setTypeParser(oid, format, parse);
+        if (!isSame(parse, usual) && types.getTypeParser(oid, format) !== parse)
+          types.setTypeParser(oid, format, parse);
       });
     }
   }
 }
 
 /** @returns {Decode} for the `types` of a client or a query */
-const decodeOf = types => types instanceof TypeOverrides ? types.decode : new Decode(types);
+const decodeOf = types => (types instanceof TypeOverrides ? types.decode : new Decode(types));
 
 module.exports = { TypeOverrides, adoptTypes, bytesOf, decodeOf, types };

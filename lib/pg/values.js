@@ -8,8 +8,16 @@ const { quoted: escapeIdentifier } = require('../core/protocol');
 const { bytesOf, types } = require('./types');
 
 const defaults = {
-  host: 'localhost', port: 5432, user: process.env.USER ?? process.env.USERNAME, password: null, ssl: false,
-  max: 10, idleTimeoutMillis: 30000, binary: false, rows: 0, client_encoding: '',
+  host: 'localhost',
+  port: 5432,
+  user: process.env.USER ?? process.env.USERNAME,
+  password: null,
+  ssl: false,
+  max: 10,
+  idleTimeoutMillis: 30000,
+  binary: false,
+  rows: 0,
+  client_encoding: '',
   /** Whether a Date is sent in UTC instead of local time, which is another value for a column without time zone. */
   parseInputDatesAsUTC: false,
   /** Whether int8 is read as a number, which may lose digits, instead of a string. */
@@ -34,7 +42,8 @@ function dateText(date) {
   return `${digits}${rest}${local < date ? '-' : '+'}${offset}${year > 0 ? '' : ' BC'}`;
 }
 
-const prepareElements = values => values.map(each => Array.isArray(each) ? prepareElements(each) : prepareValue(each));
+const prepareElements = values =>
+  values.map(each => (Array.isArray(each) ? prepareElements(each) : prepareValue(each)));
 
 /** @param {object[]} seen the objects whose `toPostgres` has led here */
 function convert(value, seen) {
@@ -52,7 +61,9 @@ function convert(value, seen) {
  * Converts a value: bytes stay, arrays become array literals, objects with a method `toPostgres` what it returns, other objects
  * JSON. It has one parameter, since pg-cursor passes it to `map`.
  */
-function prepareValue(value) { return convert(value, []); }
+function prepareValue(value) {
+  return convert(value, []);
+}
 
 function escapeLiteral(text) {
   if (typeof text !== 'string') return "''";

@@ -10,7 +10,9 @@ class Alarm {
   #timer;
 
   /** @param {function(number)} ring gets the time: the deadline if a mocked timer fires before the clock shows it */
-  constructor(ring) { this.#ring = ring; }
+  constructor(ring) {
+    this.#ring = ring;
+  }
 
   /** Sets the timer, unless it is set to an earlier deadline. */
   setTo(due) {

@@ -17,7 +17,13 @@ const SHOWN = 100;
  * The states of a connection: it is being opened, shared by queries, shared by the last ones since an owner waits for it, owned,
  * for example by a transaction, or being restored after an owner.
  */
-const State = Object.freeze({ OPENING: 'opening', SHARED: 'shared', DRAINING: 'draining', OWNED: 'owned', RESTORING: 'restoring' });
+const State = Object.freeze({
+  OPENING: 'opening',
+  SHARED: 'shared',
+  DRAINING: 'draining',
+  OWNED: 'owned',
+  RESTORING: 'restoring'
+});
 
 class Connection {
   state = State.OPENING;
@@ -54,10 +60,18 @@ class Connection {
     this.expires = this.since + max_lifetime * (0.9 + Math.random() / 10);
   }
 
-  get isOpen() { return this.client.state === 'open'; }
-  get isOpening() { return this.state === State.OPENING; }
-  get isOwned() { return this.state === State.OWNED || this.state === State.RESTORING; }
-  get isShared() { return this.state === State.SHARED || this.state === State.DRAINING; }
+  get isOpen() {
+    return this.client.state === 'open';
+  }
+  get isOpening() {
+    return this.state === State.OPENING;
+  }
+  get isOwned() {
+    return this.state === State.OWNED || this.state === State.RESTORING;
+  }
+  get isShared() {
+    return this.state === State.SHARED || this.state === State.DRAINING;
+  }
 
   /** Whether it has no request and no open cursor. */
   get isUnused() {
@@ -65,19 +79,28 @@ class Connection {
     return this.users === 0 && pending === 0 && scopes.active === scopes.root;
   }
 
-  get isIdle() { return this.isShared && this.isOpen && this.isUnused; }
+  get isIdle() {
+    return this.isShared && this.isOpen && this.isUnused;
+  }
 
   /** Whether a long result or a cancel holds it up, or it is silent after a request was given up. */
-  get isHeld() { return this.pipeline.held || this.pipeline.givenUpAt !== 0; }
+  get isHeld() {
+    return this.pipeline.held || this.pipeline.givenUpAt !== 0;
+  }
 
   /** Milliseconds for which a query waits behind others rather than for a connection. */
-  get patience() { return PATIENCE + 2 * this.roundTrip; }
+  get patience() {
+    return PATIENCE + 2 * this.roundTrip;
+  }
 
   /** Whether one more query may be sent on it. */
   mayTake(now) {
-    if (!this.isShared || !this.isOpen || this.isHeld || this.unproven > 0 || this.users >= this.pipeline.maxPipeline) return false;
+    if (!this.isShared || !this.isOpen || this.isHeld || this.unproven > 0 || this.users >= this.pipeline.maxPipeline)
+      return false;
     if (this.users === 0) return this.isUnused;
-    return this.isOnly || now - this.since < this.patience || this.turns.since(this.since, this.#idle, now) < this.patience;
+    return (
+      this.isOnly || now - this.since < this.patience || this.turns.since(this.since, this.#idle, now) < this.patience
+    );
   }
 
   /** Since when a connection without live requests is silent; Infinity if it is not. */
@@ -89,14 +112,17 @@ class Connection {
   }
 
   /** Whether an answer is dropped, which may become silent. */
-  get isDropping() { return this.users === 0 && this.pipeline.pending > 0; }
+  get isDropping() {
+    return this.users === 0 && this.pipeline.pending > 0;
+  }
 
   /** What uses it, for stats and errors: the text of what is running or ran last, without literals. */
   holderAt(now) {
     const { last } = this.pipeline;
     const text = last === this.#before ? undefined : last?.text;
     return {
-      owned: this.isOwned, time: now - this.since,
+      owned: this.isOwned,
+      time: now - this.since,
       text: text?.length > SHOWN ? `${text.slice(0, SHOWN).replace(LITERAL, "'…'")}…` : text?.replace(LITERAL, "'…'")
     };
   }
@@ -109,10 +135,15 @@ class Connection {
     const { held, maxPipeline } = this.pipeline;
     if (this.isOnly || held || maxPipeline < Infinity) return; // no rule needs it, or a request would wait for it
     const since = performance.now();
-    ping(this.pipeline).then(() => this.#measured(performance.now() - since), () => {});
+    ping(this.pipeline).then(
+      () => this.#measured(performance.now() - since),
+      () => {}
+    );
   }
 
-  #measured(time) { this.roundTrip = Math.min(this.roundTrip, time); }
+  #measured(time) {
+    this.roundTrip = Math.min(this.roundTrip, time);
+  }
 
   begin(use, now) {
     if (this.users++ === 0) {

@@ -24,13 +24,16 @@ const LATE_ATTEMPT = 1000;
 const CHEAP = 1;
 
 /** Whether a query rather goes behind the requests of one connection than of another one: reads, or what needs less. */
-const isBetter = (one, other) => (one.writes > 0) === (other.writes > 0) ? one.expected <= other.expected : one.writes === 0;
+const isBetter = (one, other) =>
+  one.writes > 0 === other.writes > 0 ? one.expected <= other.expected : one.writes === 0;
 
 const tooLate = tooLong('request', () => ': it waited for a connection');
 
 /** Errors of connecting that another attempt would not change: the server refuses, or the config is invalid. */
-const isFinal = (error, { isOpening }) => isOpening && (/^(?:0A|22|28|3D|42)/.test(error.code) ||
-  ![ConnectionError, PostgresError, TimeoutError, AggregateError].some(each => error instanceof each));
+const isFinal = (error, { isOpening }) =>
+  isOpening &&
+  (/^(?:0A|22|28|3D|42)/.test(error.code) ||
+    ![ConnectionError, PostgresError, TimeoutError, AggregateError].some(each => error instanceof each));
 
 /**
  * Whether the server closed the connection because of a request, such as BEGIN in PgBouncer's statement mode; others still
@@ -71,9 +74,12 @@ class Connections {
     const count = is => this.#all.filter(is).length;
     return {
       size: this.#options.size,
-      connected: count(each => each.isOpen), idle: count(each => each.isIdle), owned: count(each => each.isOwned),
+      connected: count(each => each.isOpen),
+      idle: count(each => each.isIdle),
+      owned: count(each => each.isOwned),
       pending: this.#all.reduce((sum, { client }) => sum + client.pending, 0),
-      waiting: this.#waiting.size, holders: this.#holders
+      waiting: this.#waiting.size,
+      holders: this.#holders
     };
   }
 
@@ -85,23 +91,34 @@ class Connections {
   }
 
   /** See POLICY of options.js. */
-  get policy() { return this.#options.policy; }
+  get policy() {
+    return this.#options.policy;
+  }
 
   /** Whether the running code is the function of a transaction on one of them. */
-  get isInside() { return this.#all.some(({ pipeline }) => waitsForItself(pipeline.scopes.root)); }
+  get isInside() {
+    return this.#all.some(({ pipeline }) => waitsForItself(pipeline.scopes.root));
+  }
 
   /** During an outage there is one attempt at a time. */
   get #mayOpen() {
-    return this.#all.length < this.#options.size &&
-      (this.#outage === undefined || (this.#outage.pause === undefined && !this.#all.some(each => each.isOpening)));
+    return (
+      this.#all.length < this.#options.size &&
+      (this.#outage === undefined || (this.#outage.pause === undefined && !this.#all.some(each => each.isOpening)))
+    );
   }
 
   /** Whether another connection will soon be open. */
-  #isGrowing(now) { return this.#mayOpen || this.#all.some(each => each.isOpening && now - each.since < LATE_ATTEMPT); }
+  #isGrowing(now) {
+    return this.#mayOpen || this.#all.some(each => each.isOpening && now - each.since < LATE_ATTEMPT);
+  }
 
   /** How many more connections owners may have. */
   get #free() {
-    return Math.max(1, this.#options.size - this.policy.reserved) - this.#all.filter(each => each.isOwned || each.isHeld).length;
+    return (
+      Math.max(1, this.#options.size - this.policy.reserved) -
+      this.#all.filter(each => each.isOwned || each.isHeld).length
+    );
   }
 
   /** The connection for a request, if there is one. */
@@ -114,7 +131,9 @@ class Connections {
     return connection;
   }
 
-  #unused() { return this.#free > 0 ? this.#all.find(each => each.isIdle && !each.isHeld) : undefined; }
+  #unused() {
+    return this.#free > 0 ? this.#all.find(each => each.isIdle && !each.isHeld) : undefined;
+  }
 
   #isUsed = () => this.#all.some(each => each.users > 0 && each.isShared);
 
@@ -138,7 +157,9 @@ class Connections {
   }
 
   /** @returns {Connection|undefined} like `wait`, if there is no wait */
-  take(use) { return this.#waiting[use.kind].size === 0 ? this.#find(use, use.since) : undefined; }
+  take(use) {
+    return this.#waiting[use.kind].size === 0 ? this.#find(use, use.since) : undefined;
+  }
 
   /**
    * @param {object} use see PoolLease.run
@@ -151,21 +172,42 @@ class Connections {
     onwait?.(reject);
     this.#alarm.setTo(use.since + this.#options.acquire_timeout);
     this.#serve();
-    const traced = channel?.hasSubscribers ? channel.tracePromise(() => promise, { why: use.kind, waiting: this.#waiting.size }) : promise;
+    const traced = channel?.hasSubscribers
+      ? channel.tracePromise(() => promise, { why: use.kind, waiting: this.#waiting.size })
+      : promise;
     if (signal === undefined && time === Infinity) return traced;
     const left = Math.min(time - (performance.now() - since), LONGEST);
-    return traced.finally(watchLimits({ signal, statement_timeout: left }, reject, () => tooLate(time), () => false));
+    return traced.finally(
+      watchLimits(
+        { signal, statement_timeout: left },
+        reject,
+        () => tooLate(time),
+        () => false
+      )
+    );
   }
 
   #late() {
     const { acquire_timeout, size } = this.#options;
     const { connected, owned, holders } = this.stats;
-    const cause = connected > 0 ? undefined : this.#outage?.error ??
-      new ConnectionError('the server has not answered the attempt to connect', { code: '08001' });
-    const oldest = holders.map(({ owned, time, text = 'nothing was sent' }) => `${owned ? 'owned' : 'shared'} for ${Math.round(time)} ms: ${text}`);
-    const why = cause?.message ?? `size ${size}, open ${connected}, owned by transactions, cursors, COPY, { alone: true } or connection() ${owned}. ` +
-      `Longest in use: ${oldest.join('; ')}. If a transaction's function waits for this, use its tx`;
-    return new TimeoutError(`no connection for ${acquire_timeout} ms (acquire_timeout): ${why}`, { code: cause ? '08001' : '53300', cause, sent: false });
+    const cause =
+      connected > 0
+        ? undefined
+        : (this.#outage?.error ??
+          new ConnectionError('the server has not answered the attempt to connect', { code: '08001' }));
+    const oldest = holders.map(
+      ({ owned, time, text = 'nothing was sent' }) =>
+        `${owned ? 'owned' : 'shared'} for ${Math.round(time)} ms: ${text}`
+    );
+    const why =
+      cause?.message ??
+      `size ${size}, open ${connected}, owned by transactions, cursors, COPY, { alone: true } or connection() ${owned}. ` +
+        `Longest in use: ${oldest.join('; ')}. If a transaction's function waits for this, use its tx`;
+    return new TimeoutError(`no connection for ${acquire_timeout} ms (acquire_timeout): ${why}`, {
+      code: cause ? '08001' : '53300',
+      cause,
+      sent: false
+    });
   }
 
   /** Gives connections to waiting requests, and opens more for the rest. */
@@ -183,7 +225,8 @@ class Connections {
     let wanted = this.#isGrowing(now) ? 0 : Math.min(this.#waiting.owner.size, this.#free);
     this.#isDraining = wanted > 0;
     for (const each of this.#all) {
-      if (each.isShared) each.state = each.users > 0 && each.mayTake(now) && wanted-- > 0 ? State.DRAINING : State.SHARED;
+      if (each.isShared)
+        each.state = each.users > 0 && each.mayTake(now) && wanted-- > 0 ? State.DRAINING : State.SHARED;
     }
   }
 
@@ -195,7 +238,8 @@ class Connections {
   release(connection, use, reset) {
     const now = performance.now();
     const wasOwned = connection.isOwned;
-    if (connection.isOpen && !connection.hasAnswered && connection.made > (this.#outage?.since ?? Infinity)) this.#resume();
+    if (connection.isOpen && !connection.hasAnswered && connection.made > (this.#outage?.since ?? Infinity))
+      this.#resume();
     connection.end(use, now);
     if (connection.users === 0) this.#watch(connection, now);
     if (!wasOwned && (connection.users > 0 || connection.isUnused)) this.#released(connection, now);
@@ -222,13 +266,16 @@ class Connections {
     this.#all.push(connection);
     client.closed.then(error => this.#closed(connection, error));
     const opening = client.connect();
-    opening.then(() => {
-      this.reached = this.policy.isPatient;
-      connection.opened();
-      this.#watch(connection, performance.now());
-      if (connection.isUnused) this.#released(connection);
-      else this.#restore(connection, true);
-    }, () => {});
+    opening.then(
+      () => {
+        this.reached = this.policy.isPatient;
+        connection.opened();
+        this.#watch(connection, performance.now());
+        if (connection.isUnused) this.#released(connection);
+        else this.#restore(connection, true);
+      },
+      () => {}
+    );
     this.#watch(connection, connection.since);
     this.#emit('connect', client, opening);
   }
@@ -236,12 +283,18 @@ class Connections {
   /** Replaces a connection at once if it has answered, else after a pause. The first one ever is not tried again. */
   #closed(connection, error) {
     this.#all.splice(this.#all.indexOf(connection), 1);
-    const isOver = error !== undefined && connection.isOpening && // after 57P03, the server is starting, a later attempt succeeds
-      !this.#all.some(each => each.isOpen || (each.isOpening && !this.reached)) && (isFinal(error, connection) || !(this.reached || error.code === '57P03'));
-    if (connection.isOpening || (!connection.hasAnswered && error !== undefined && !isRefusal(error))) this.#pause(error);
+    const isOver =
+      error !== undefined &&
+      connection.isOpening && // after 57P03, the server is starting, a later attempt succeeds
+      !this.#all.some(each => each.isOpen || (each.isOpening && !this.reached)) &&
+      (isFinal(error, connection) || !(this.reached || error.code === '57P03'));
+    if (connection.isOpening || (!connection.hasAnswered && error !== undefined && !isRefusal(error)))
+      this.#pause(error);
     if (isOver) {
       const NoConnection = error instanceof TimeoutError ? TimeoutError : ConnectionError;
-      const reason = isFinal(error, connection) ? error : new NoConnection(`no connection: ${error.message}`, { code: error.code, cause: error, sent: false });
+      const reason = isFinal(error, connection)
+        ? error
+        : new NoConnection(`no connection: ${error.message}`, { code: error.code, cause: error, sent: false });
       this.#waiting.refuse(() => reason);
       if (!this.reached) this.#resume();
     }
@@ -250,11 +303,14 @@ class Connections {
   }
 
   #pause(error) {
-    const outage = Object.assign(this.#outage ??= { failures: 0 }, { error, since: performance.now() });
-    outage.pause ??= setTimeout(() => {
-      outage.pause = undefined;
-      this.#serve();
-    }, Math.min(FIRST_PAUSE * 2 ** outage.failures++, LONGEST_PAUSE) * (0.5 + Math.random() / 2));
+    const outage = Object.assign((this.#outage ??= { failures: 0 }), { error, since: performance.now() });
+    outage.pause ??= setTimeout(
+      () => {
+        outage.pause = undefined;
+        this.#serve();
+      },
+      Math.min(FIRST_PAUSE * 2 ** outage.failures++, LONGEST_PAUSE) * (0.5 + Math.random() / 2)
+    );
   }
 
   /** Ends the pauses between attempts. */
@@ -267,7 +323,7 @@ class Connections {
   #look(now) {
     this.#sweep(now);
     const { acquire_timeout } = this.#options;
-    this.#waiting.refuse(({ since }) => now >= since + acquire_timeout ? this.#late() : undefined);
+    this.#waiting.refuse(({ since }) => (now >= since + acquire_timeout ? this.#late() : undefined));
     this.#serve(now);
     for (const each of this.#all) this.#watch(each, now);
     this.#alarm.setTo(Math.min(...Object.values(Kind).map(kind => this.#waiting.since(kind))) + acquire_timeout);
@@ -275,10 +331,15 @@ class Connections {
 
   /** How long a connection may be silent, and when it has been for too long, and is too old or unused for too long. */
   #deadlinesOf(each) {
-    const { acquire_timeout, idle_timeout, policy: { least, silence: longest } } = this.#options;
+    const {
+      acquire_timeout,
+      idle_timeout,
+      policy: { least, silence: longest }
+    } = this.#options;
     const silence = each.isOpening ? Math.max(acquire_timeout, ATTEMPT) : longest;
     const isSpare = each.isIdle && (least === 0 || this.#all.filter(other => other.isOpen).length > least);
-    const old = each.isOpen && each.isShared ? Math.min(each.expires, isSpare ? each.since + idle_timeout : Infinity) : Infinity;
+    const old =
+      each.isOpen && each.isShared ? Math.min(each.expires, isSpare ? each.since + idle_timeout : Infinity) : Infinity;
     return { silence, silent: each.silentSince + silence, old };
   }
 

@@ -29,7 +29,9 @@ class KnownText {
   }
 
   /** Whether it was executed before. */
-  get isProven() { return this.#count > 0; }
+  get isProven() {
+    return this.#count > 0;
+  }
 
   /** @param {number} time that the server has needed, in milliseconds */
   answered(time) {

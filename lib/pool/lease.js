@@ -25,9 +25,13 @@ const LASTING = /^(?:deallocate|discard|listen|prepare|reset|set|unlisten)$/;
 function refuseLasting(text) {
   for (const each of statementsOf(text)) {
     const word = firstWord(each);
-    if (!LASTING.test(word) || (word === 'set' && isLocalSet(each)) || /^\s*prepare\s+transaction\b/i.test(each)) continue;
-    throw new UsageError(`${word.toUpperCase()} would outlive this transaction or cursor of a pool, and reach other users of the connection: ` +
-      'write SET LOCAL, use with(), which ends with the request, or connection(), which resets the session', '0A000');
+    if (!LASTING.test(word) || (word === 'set' && isLocalSet(each)) || /^\s*prepare\s+transaction\b/i.test(each))
+      continue;
+    throw new UsageError(
+      `${word.toUpperCase()} would outlive this transaction or cursor of a pool, and reach other users of the connection: ` +
+        'write SET LOCAL, use with(), which ends with the request, or connection(), which resets the session',
+      '0A000'
+    );
   }
 }
 
@@ -46,7 +50,7 @@ class PoolLease extends Connections {
     this.scope = null;
     this.learns = options.size > 1; // a request of a pool of one has no other connection
     const decode = config?.decode ?? true;
-    const ownTypes = config?.fetch_types ?? decode !== false ? new OwnTypes() : undefined;
+    const ownTypes = (config?.fetch_types ?? decode !== false) ? new OwnTypes() : undefined;
     /** See Pipeline. */
     this.common = { ...options.common, decoding: { decode, plain: true }, ownTypes };
   }
@@ -55,8 +59,11 @@ class PoolLease extends Connections {
     const copied = keep(text, values);
     const word = COMMON.test(text) ? '' : firstWord(text);
     if (OF_SESSIONS.test(word)) {
-      throw new UsageError(`${word.toUpperCase()} concerns one session, and a pool has many: use transaction(), ` +
-        'connection(), listen(), or settings in the config', '0A000');
+      throw new UsageError(
+        `${word.toUpperCase()} concerns one session, and a pool has many: use transaction(), ` +
+          'connection(), listen(), or settings in the config',
+        '0A000'
+      );
     }
     return copied;
   }
@@ -75,21 +82,44 @@ class PoolLease extends Connections {
     try {
       for (let attempts = 1; ; attempts++) {
         throwIfAborted(options, attempts > 1);
-        const use = { kind: need === 'shared' ? Kind.QUERY : Kind.OWNER, known, isAnswered: false, since: performance.now(), expected: 0, isUnproven: false, isWrite: false };
-        const connection = this.take(use) ?? await this.wait(use, options, since).catch(rejectAgain);
+        const use = {
+          kind: need === 'shared' ? Kind.QUERY : Kind.OWNER,
+          known,
+          isAnswered: false,
+          since: performance.now(),
+          expected: 0,
+          isUnproven: false,
+          isWrite: false
+        };
+        const connection = this.take(use) ?? (await this.wait(use, options, since).catch(rejectAgain));
         const { client, pipeline } = connection;
         try {
           const waited = since > 0 ? performance.now() - since : 0;
-          const result = await work(need === 'owned' ? { scope: client.lease, pipeline, guard: refuseLasting } : client.lease, client, waited > 1 ? { ...options, waited } : options);
+          const result = await work(
+            need === 'owned' ? { scope: client.lease, pipeline, guard: refuseLasting } : client.lease,
+            client,
+            waited > 1 ? { ...options, waited } : options
+          );
           use.isAnswered = known !== undefined;
           if (need !== 'session' || pipeline.status === 'I') return result;
-          throw new UsageError('simpleQuery left a transaction block open, which is rolled back: use transaction()', '25001');
+          throw new UsageError(
+            'simpleQuery left a transaction block open, which is rolled back: use transaction()',
+            '25001'
+          );
         } catch (error) {
           // A server reports 08006 if it has lost a connection of its own, for example to a worker of Citus.
           const isLost = error instanceof ConnectionError || (error instanceof PostgresError && error.code === '08006');
-          if (!isLost || !(idempotent || error.sent === false) || attempts === ATTEMPTS || (mayRepeat !== undefined && !await mayRepeat(error))) throw error;
+          if (
+            !isLost ||
+            !(idempotent || error.sent === false) ||
+            attempts === ATTEMPTS ||
+            (mayRepeat !== undefined && !(await mayRepeat(error)))
+          )
+            throw error;
           // Others may have been lost with this one, which only the next turns of the loop tell.
-          await new Promise(resolve => { setTimeout(resolve, 2 ** attempts); });
+          await new Promise(resolve => {
+            setTimeout(resolve, 2 ** attempts);
+          });
         } finally {
           this.release(connection, use, need === 'session' || need === 'connection');
         }
@@ -100,12 +130,17 @@ class PoolLease extends Connections {
   }
 
   /** @throws {ConnectionError} after end() or destroy() */
-  checkOpen() { if (this.refused !== undefined) throw this.refused; }
+  checkOpen() {
+    if (this.refused !== undefined) throw this.refused;
+  }
 
   /** Refuses later requests, and closes all connections when the earlier ones are over. */
   async end(refused) {
     this.refused ??= refused;
-    if (this.#pending > 0) await new Promise(resolve => { this.#ending.push(resolve); });
+    if (this.#pending > 0)
+      await new Promise(resolve => {
+        this.#ending.push(resolve);
+      });
     await this.close();
   }
 }

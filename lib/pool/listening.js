@@ -18,21 +18,35 @@ class Listening {
    * @param {function(Error)} onerror called with each connection's error
    */
   constructor(config, options, onerror) {
-    const emit = (event, what) => event === 'connect' ? this.#listen(what) : onerror(what);
-    const one = { ...options, size: 1, acquire_timeout: Infinity, idle_timeout: Infinity, max_lifetime: Infinity, policy: { ...options.policy, exitsOnIdle: false } };
+    const emit = (event, what) => (event === 'connect' ? this.#listen(what) : onerror(what));
+    const one = {
+      ...options,
+      size: 1,
+      acquire_timeout: Infinity,
+      idle_timeout: Infinity,
+      max_lifetime: Infinity,
+      policy: { ...options.policy, exitsOnIdle: false }
+    };
     this.#lease = new PoolLease(config, one, emit);
-    this.channels = new Channels((...what) => this.#say(...what), time => this.#keep?.(time));
+    this.channels = new Channels(
+      (...what) => this.#say(...what),
+      time => this.#keep?.(time)
+    );
   }
 
-  get isOver() { return this.#lease.refused !== undefined; }
+  get isOver() {
+    return this.#lease.refused !== undefined;
+  }
 
   #say(command, channel, { session, signal } = {}) {
     const isNew = command === 'LISTEN';
     this.#isKept ||= session === true;
     if (!isNew && this.channels.names.length === 0) return this.close();
     if (!isNew && this.#lease.stats.connected === 0) return undefined; // the next connection does not listen on it
-    const work = (scope, client) => isNew ? listenOn(client, [channel], { session: this.#isKept, signal })
-      : client.query(`UNLISTEN ${quoted(channel)}`, [], { cache: false });
+    const work = (scope, client) =>
+      isNew
+        ? listenOn(client, [channel], { session: this.#isKept, signal })
+        : client.query(`UNLISTEN ${quoted(channel)}`, [], { cache: false });
     return this.#lease.run('shared', { signal, idempotent: true }, work, ({ code }) => isNew && code !== '0A000');
   }
 
@@ -47,10 +61,12 @@ class Listening {
       if (error instanceof ConnectionError && error.code !== '0A000') return; // the waiting loops are rejected, or get another connection
       return this.close(error);
     }
-    if (this.#hasListened) for (const channel of channels.names) channels.deliver({ processId: 0, channel, payload: '', missed: true });
+    if (this.#hasListened)
+      for (const channel of channels.names) channels.deliver({ processId: 0, channel, payload: '', missed: true });
     this.#hasListened = true;
     await client.closed;
-    if (!this.isOver) this.#lease.run('shared', { idempotent: true }, (scope, next) => next.sync()).catch(error => this.close(error));
+    if (!this.isOver)
+      this.#lease.run('shared', { idempotent: true }, (scope, next) => next.sync()).catch(error => this.close(error));
   }
 
   close(error) {

@@ -3,17 +3,47 @@
 const { Client, UsageError } = require('../..');
 const { Steps } = require('../core/steps');
 
-const OF_CLIENT = ['backendKey', 'bufferedBytes', 'channels', 'closed', 'onNotice', 'onNotification', 'pending', 'processId', 'serverParameters', 'state', 'transactionStatus'];
-const METHODS = ['cancel', 'connect', 'destroy', 'end', 'ref', 'toJSON', 'unref', Symbol.for('nodejs.util.inspect.custom')];
+const OF_CLIENT = [
+  'backendKey',
+  'bufferedBytes',
+  'channels',
+  'closed',
+  'onNotice',
+  'onNotification',
+  'pending',
+  'processId',
+  'serverParameters',
+  'state',
+  'transactionStatus'
+];
+const METHODS = [
+  'cancel',
+  'connect',
+  'destroy',
+  'end',
+  'ref',
+  'toJSON',
+  'unref',
+  Symbol.for('nodejs.util.inspect.custom')
+];
 const EVENTS = ['notice', 'notification', 'parameter', 'drain', 'error', 'end'];
 
-const over = () => new UsageError('the function of connection() is over, and its client belongs to the pool again: await everything inside the function', '25P01');
+const over = () =>
+  new UsageError(
+    'the function of connection() is over, and its client belongs to the pool again: await everything inside the function',
+    '25P01'
+  );
 
 /** What the function of `connection` gets: the client of a connection, until the function is over. */
 class Loan extends Steps {
   #client;
   #isOver = false;
-  #listeners = EVENTS.map(event => [event, (...what) => { if (this.listenerCount(event) > 0) this.emit(event, ...what); }]);
+  #listeners = EVENTS.map(event => [
+    event,
+    (...what) => {
+      if (this.listenerCount(event) > 0) this.emit(event, ...what);
+    }
+  ]);
 
   constructor(client) {
     super();
@@ -41,10 +71,23 @@ class Loan extends Steps {
 
   static {
     for (const name of OF_CLIENT) {
-      Object.defineProperty(this.prototype, name, { get() { return this.#open[name]; }, set(value) { this.#open[name] = value; } });
+      Object.defineProperty(this.prototype, name, {
+        get() {
+          return this.#open[name];
+        },
+        set(value) {
+          this.#open[name] = value;
+        }
+      });
     }
-    for (const name of METHODS) this.prototype[name] = function call(...given) { return this.#open[name](...given); };
-    for (const name of ['cancel', 'connect', 'end']) this.prototype[name] = async function call(...given) { return this.#open[name](...given); };
+    for (const name of METHODS)
+      this.prototype[name] = function call(...given) {
+        return this.#open[name](...given);
+      };
+    for (const name of ['cancel', 'connect', 'end'])
+      this.prototype[name] = async function call(...given) {
+        return this.#open[name](...given);
+      };
     Object.setPrototypeOf(this.prototype, Client.prototype); // it is an instance of Client
   }
 }

@@ -27,26 +27,37 @@ class Pool extends Session {
   }
 
   /** An 'error' without a listener must not end the program. */
-  #emit(event, ...what) { if (this.listenerCount(event) > 0) unhindered(() => this.emit(event, ...what)); }
+  #emit(event, ...what) {
+    if (this.listenerCount(event) > 0) unhindered(() => this.emit(event, ...what));
+  }
 
-  get stats() { return this.lease.stats; }
+  get stats() {
+    return this.lease.stats;
+  }
 
   /** @private quickgres/pg's `max`, which a program may change. */
-  set size(size) { this.#options.size = size; }
+  set size(size) {
+    this.#options.size = size;
+  }
 
   /** Gives a function a client of its own. Afterwards an open transaction is rolled back and the session is reset. */
   async connection(work, options = NO_OPTIONS) {
     if (typeof work !== 'function') throw new TypeError('connection takes a function, which gets the client');
     checkOptions(options, OF_CONNECTION);
     const { reset = true, idempotent = false } = options;
-    return this.lease.run(reset ? 'connection' : 'owned', options, async (scope, client) => {
-      const loan = new Loan(client);
-      try {
-        return await work(loan);
-      } finally {
-        loan.revoke();
-      }
-    }, () => idempotent);
+    return this.lease.run(
+      reset ? 'connection' : 'owned',
+      options,
+      async (scope, client) => {
+        const loan = new Loan(client);
+        try {
+          return await work(loan);
+        } finally {
+          loan.revoke();
+        }
+      },
+      () => idempotent
+    );
   }
 
   /** @private See Session.listen. One connection beyond `size` listens on all channels. */
@@ -63,17 +74,22 @@ class Pool extends Session {
    * Replaces each connection after its current requests, for example after a migration: a prepared statement keeps the
    * parameter types of its first use.
    */
-  renew() { this.lease.renew(); }
+  renew() {
+    this.lease.renew();
+  }
 
   /** Waits for all requests, then closes the connections. Later requests reject. */
   async end() {
-    if (this.lease.isInside) throw new UsageError('end() inside transaction() would wait for its function: call end() after it', '25001');
+    if (this.lease.isInside)
+      throw new UsageError('end() inside transaction() would wait for its function: call end() after it', '25001');
     this.#listening?.close();
     await this.lease.end(refused('ended'));
   }
 
   /** For `await using`; not every engine has the symbol. */
-  [Symbol.asyncDispose ?? Symbol()]() { return this.end(); }
+  [Symbol.asyncDispose ?? Symbol()]() {
+    return this.end();
+  }
 
   /** Closes the connections now, and rejects all requests. @param {Error} [error] the cause */
   destroy(error) {

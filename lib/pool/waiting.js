@@ -8,10 +8,14 @@ class Waiting {
   owner = new Set();
   query = new Set();
 
-  get size() { return this.owner.size + this.query.size; }
+  get size() {
+    return this.owner.size + this.query.size;
+  }
 
   /** @returns {number} since when the first of a kind waits; Infinity if there is none */
-  since(kind) { return this[kind].values().next().value?.since ?? Infinity; }
+  since(kind) {
+    return this[kind].values().next().value?.since ?? Infinity;
+  }
 
   /**
    * @param {object} use see PoolLease.run
@@ -32,7 +36,8 @@ class Waiting {
    * @param {function(object): object|undefined} find gives a use its connection, if there is one
    */
   serve(find) {
-    const kinds = this.since(Kind.OWNER) <= this.since(Kind.QUERY) ? [Kind.OWNER, Kind.QUERY] : [Kind.QUERY, Kind.OWNER];
+    const kinds =
+      this.since(Kind.OWNER) <= this.since(Kind.QUERY) ? [Kind.OWNER, Kind.QUERY] : [Kind.QUERY, Kind.OWNER];
     for (const kind of kinds) {
       for (const entry of this[kind]) {
         const connection = find(entry.use);

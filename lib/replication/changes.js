@@ -30,14 +30,18 @@ function check(options) {
   if (typeof slot !== 'string' || !/^[a-z0-9_]{1,63}$/.test(slot)) {
     throw new TypeError('slot must consist of 1 to 63 of the characters a-z, 0-9 and _');
   }
-  if (snapshot !== undefined && typeof snapshot !== 'function') throw new TypeError(`snapshot must be a function, not ${kindOf(snapshot)}`);
+  if (snapshot !== undefined && typeof snapshot !== 'function')
+    throw new TypeError(`snapshot must be a function, not ${kindOf(snapshot)}`);
   return names;
 }
 
 /** Whether another attempt may succeed: the connection was lost, or the server restarts, is full, or takes the slot as in use. */
-const isOutage = ({ name, code }) => name === 'PostgresError' ? /^(?:08|53|57P|55006)/.test(code)
-  : name === 'UsageError' ? code === '55000' // the server ended the replication
-    : /^(?:ConnectionError|TimeoutError|AggregateError)$/.test(name) && !/^(?:28|08P01)/.test(code);
+const isOutage = ({ name, code }) =>
+  name === 'PostgresError'
+    ? /^(?:08|53|57P|55006)/.test(code)
+    : name === 'UsageError'
+      ? code === '55000' // the server ended the replication
+      : /^(?:ConnectionError|TimeoutError|AggregateError)$/.test(name) && !/^(?:28|08P01)/.test(code);
 
 /** Checks what START_REPLICATION reports late or not at all. @returns {boolean} whether there is such a slot */
 async function prepare(client, names, slot) {
@@ -45,19 +49,28 @@ async function prepare(client, names, slot) {
     if (error.code !== '42501') throw error;
     throw new UsageError(`${error.message}: give the role the right with ALTER ROLE … REPLICATION`, error.code, error);
   });
-  const [level, publications, slots] = await client.simpleQuery(`SELECT current_setting('wal_level'); SELECT pubname FROM pg_publication;
+  const [level, publications, slots] =
+    await client.simpleQuery(`SELECT current_setting('wal_level'); SELECT pubname FROM pg_publication;
     SELECT FROM pg_replication_slots WHERE slot_name = '${slot}'`);
   const [[found]] = level.arrays;
-  if (found !== 'logical') throw new UsageError(`wal_level is ${found}: set wal_level = logical, and restart the server`, '55000');
+  if (found !== 'logical')
+    throw new UsageError(`wal_level is ${found}: set wal_level = logical, and restart the server`, '55000');
   const missing = names.find(name => !publications.arrays.flat().includes(name));
   if (missing === undefined) return slots.rowCount > 0;
   const name = quoted(missing);
-  throw new UsageError(`publication ${name} does not exist in this database: CREATE PUBLICATION ${name} FOR TABLE …`, '42704');
+  throw new UsageError(
+    `publication ${name} does not exist in this database: CREATE PUBLICATION ${name} FOR TABLE …`,
+    '42704'
+  );
 }
 
 /** @returns {Promise<string>} the name of the snapshot that sees what was committed before the slot begins */
 async function createSlot(client, slot) {
-  const [{ rows: [row] }] = await client.simpleQuery(`CREATE_REPLICATION_SLOT ${slot} LOGICAL pgoutput EXPORT_SNAPSHOT`);
+  const [
+    {
+      rows: [row]
+    }
+  ] = await client.simpleQuery(`CREATE_REPLICATION_SLOT ${slot} LOGICAL pgoutput EXPORT_SNAPSHOT`);
   return row.snapshot_name;
 }
 
@@ -66,22 +79,28 @@ async function readSnapshot(config, name, read) {
   const reader = new Client(config);
   try {
     await reader.connect();
-    await reader.transaction(async tx => {
-      await tx.simpleQuery(`SET TRANSACTION SNAPSHOT '${name}'`);
-      await read(tx);
-    }, { isolation: 'repeatable read', readOnly: true });
+    await reader.transaction(
+      async tx => {
+        await tx.simpleQuery(`SET TRANSACTION SNAPSHOT '${name}'`);
+        await read(tx);
+      },
+      { isolation: 'repeatable read', readOnly: true }
+    );
   } finally {
     reader.destroy();
   }
 }
 
 /** Makes a lasting slot of a temporary one. */
-const copySlot = (client, from, to) => client.simpleQuery(
-  `SELECT pg_copy_logical_replication_slot('${from}', '${to}', false); SELECT pg_drop_replication_slot('${from}')`);
+const copySlot = (client, from, to) =>
+  client.simpleQuery(
+    `SELECT pg_copy_logical_replication_slot('${from}', '${to}', false); SELECT pg_drop_replication_slot('${from}')`
+  );
 
-async function * follow(config, names, options, signal) {
+async function* follow(config, names, options, signal) {
   const publications = names.map(quoted).join().replaceAll("'", "''");
-  let client, isFirst = true;
+  let client,
+    isFirst = true;
   signal.addEventListener('abort', () => setImmediate(() => client?.destroy()));
   for (let pause = FIRST_PAUSE; ; pause = Math.min(2 * pause, LONGEST_PAUSE)) {
     const temporary = `quickgres_${randomBytes(8).toString('hex')}`;
@@ -89,7 +108,7 @@ async function * follow(config, names, options, signal) {
     try {
       if (signal.aborted) throw signal.reason;
       client = new Client({ ...config, decode: false, replication: 'database' });
-      if (!await prepare(client, names, slot)) {
+      if (!(await prepare(client, names, slot))) {
         // A slot lasts only after its snapshot was read: otherwise a loss in between would lose the snapshot.
         const isTemporary = slot === temporary || snapshot !== undefined;
         const made = await createSlot(client, isTemporary ? `${temporary} TEMPORARY` : slot);
@@ -97,9 +116,14 @@ async function * follow(config, names, options, signal) {
         if (snapshot !== undefined) await readSnapshot(config, made, snapshot);
         if (isTemporary && slot !== temporary) await copySlot(client, temporary, slot);
       }
-      const stream = replicate(client,
-        `START_REPLICATION SLOT ${slot} LOGICAL 0/0 (proto_version '1', publication_names '${publications}')`, { statusInterval });
-      stream.once('start', () => { [isFirst, pause] = [false, FIRST_PAUSE]; });
+      const stream = replicate(
+        client,
+        `START_REPLICATION SLOT ${slot} LOGICAL 0/0 (proto_version '1', publication_names '${publications}')`,
+        { statusInterval }
+      );
+      stream.once('start', () => {
+        [isFirst, pause] = [false, FIRST_PAUSE];
+      });
       const decoder = new PgOutput({ decode });
       for await (const { data } of stream) {
         const change = decoder.decode(data);
@@ -122,7 +146,8 @@ async function * follow(config, names, options, signal) {
 /** The changes of publications, also beyond the loss of a connection: see index.d.ts. */
 function changes(config, options) {
   const names = check(options ?? {});
-  const own = typeof config === 'string' || config instanceof URL ? { connectionString: String(config) } : { ...config };
+  const own =
+    typeof config === 'string' || config instanceof URL ? { connectionString: String(config) } : { ...config };
   const ending = new AbortController();
   const all = follow(own, names, options, AbortSignal.any([ending.signal, options.signal ?? ending.signal]));
   const end = all.return.bind(all);

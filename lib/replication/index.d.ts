@@ -84,13 +84,23 @@ export type PgOutputMessage<Row = PgOutputRow> =
   | { type: 'truncate'; cascade: boolean; restartIdentity: boolean; relations: PgOutputRelation[] };
 
 /** Fields that some changes do not have. */
-interface NoFields { relation?: undefined; relations?: undefined; new?: undefined; old?: undefined; key?: undefined }
+interface NoFields {
+  relation?: undefined;
+  relations?: undefined;
+  new?: undefined;
+  old?: undefined;
+  key?: undefined;
+}
 
 /** What the loop over `changes` gives. 'missed': the slot had to be made anew, so changes may have been missed. */
 export type Change<Row = Record<string, any>> =
   | ({ type: 'missed' } & NoFields)
   | (Extract<PgOutputMessage<Row>, { type: 'begin' | 'commit' | 'truncate' }> & Omit<NoFields, 'relations'>)
-  | (Exclude<PgOutputMessage<Row>, { type: 'begin' | 'commit' | 'truncate' | 'relation' | 'type' | 'origin' }> & { old?: Row; key?: Row; new?: Row });
+  | (Exclude<PgOutputMessage<Row>, { type: 'begin' | 'commit' | 'truncate' | 'relation' | 'type' | 'origin' }> & {
+      old?: Row;
+      key?: Row;
+      new?: Row;
+    });
 
 /** Options of `changes`. */
 export interface ChangesOptions {
@@ -124,7 +134,10 @@ export interface ChangesOptions {
  * @returns the changes; `break` ends the replication
  * @throws {TypeError} for wrong options
  */
-export function changes<Row = Record<string, any>>(config: Config | string | URL, options: ChangesOptions): AsyncGenerator<Change<Row>, undefined, void>;
+export function changes<Row = Record<string, any>>(
+  config: Config | string | URL,
+  options: ChangesOptions
+): AsyncGenerator<Change<Row>, undefined, void>;
 
 /** Decodes the messages of the plugin pgoutput. */
 export class PgOutput {

@@ -20,13 +20,27 @@ class MessageReader {
     return at;
   }
 
-  byte() { return this.buf[this.take(1)]; }
-  char() { return String.fromCharCode(this.byte()); }
-  int16() { return this.buf.readInt16BE(this.take(2)); }
-  int32() { return this.buf.readInt32BE(this.take(4)); }
-  uint32() { return this.buf.readUInt32BE(this.take(4)); }
-  lsn() { return this.buf.readBigUInt64BE(this.take(8)); }
-  time() { return readTime(this.buf, this.take(8)); }
+  byte() {
+    return this.buf[this.take(1)];
+  }
+  char() {
+    return String.fromCharCode(this.byte());
+  }
+  int16() {
+    return this.buf.readInt16BE(this.take(2));
+  }
+  int32() {
+    return this.buf.readInt32BE(this.take(4));
+  }
+  uint32() {
+    return this.buf.readUInt32BE(this.take(4));
+  }
+  lsn() {
+    return this.buf.readBigUInt64BE(this.take(8));
+  }
+  time() {
+    return readTime(this.buf, this.take(8));
+  }
 
   string() {
     const end = this.buf.indexOf(0, this.off);
@@ -111,8 +125,12 @@ const MESSAGES = {
     const key = () => (m.byte() & 1) === 1;
     const column = () => ({ key: key(), name: m.string(), typeOid: m.uint32(), typeModifier: m.int32() });
     const relation = {
-      type: 'relation', oid: m.uint32(), schema: m.string() || 'pg_catalog', name: m.string(),
-      identity: IDENTITIES[m.char()], columns: m.list(m.int16(), column)
+      type: 'relation',
+      oid: m.uint32(),
+      schema: m.string() || 'pg_catalog',
+      name: m.string(),
+      identity: IDENTITIES[m.char()],
+      columns: m.list(m.int16(), column)
     };
     decoder.relations.set(relation.oid, relation);
     return relation;
@@ -154,7 +172,8 @@ class PgOutput {
   constructor(options) {
     checkOptions(options, OPTIONS);
     const decode = rows.checkDecode(options?.decode) ?? true;
-    if (rows.hasNames(decode)) throw new TypeError('decode has names of types, which pgoutput does not tell: write OIDs');
+    if (rows.hasNames(decode))
+      throw new TypeError('decode has names of types, which pgoutput does not tell: write OIDs');
     this.#decode = decode === true ? rows.decoders : decode || undefined;
     /** @type {Map<number, object>} the tables described so far, by OID */
     this.relations = new Map();
@@ -179,7 +198,9 @@ class PgOutput {
     const message = new MessageReader(data);
     const type = message.char();
     if (!Object.hasOwn(MESSAGES, type)) {
-      throw protocolError(`a message of pgoutput of type ${type}: START_REPLICATION takes proto_version '1', no messages`);
+      throw protocolError(
+        `a message of pgoutput of type ${type}: START_REPLICATION takes proto_version '1', no messages`
+      );
     }
     const change = MESSAGES[type](message, this);
     if (message.off !== data.length) throw protocolError(`a message of pgoutput of type ${type} is too long`);

@@ -1,7 +1,17 @@
 'use strict';
 
 const { Readable, addAbortSignal } = require('node:stream');
-const { AbortError, ConnectionError, State, UsageError, backend, checkText, frontend, nameOf, protocolError } = require('../core/protocol');
+const {
+  AbortError,
+  ConnectionError,
+  State,
+  UsageError,
+  backend,
+  checkText,
+  frontend,
+  nameOf,
+  protocolError
+} = require('../core/protocol');
 const { Request, Scope, giveUp } = require('../core/pipeline');
 const { checkOptions } = require('../core/options');
 const { formatLsn, parseLsn, readTime, writeNow } = require('./wal');
@@ -85,7 +95,9 @@ class CopyBothRequest extends Request {
     return !copying; // CopyDone ends it
   }
 
-  drop() { this.#listener = null; }
+  drop() {
+    this.#listener = null;
+  }
 
   ready() {
     super.ready();
@@ -116,7 +128,9 @@ class Replication extends Readable {
     /** @type {bigint} the position up to which the server is told that everything was processed */
     this.confirmed = 0n;
     this.#statusInterval = statusInterval;
-    const { lease: { pipeline, scope } } = client;
+    const {
+      lease: { pipeline, scope }
+    } = client;
     this.#scope = new Scope(pipeline, scope, 'the replication');
     this.#request = new CopyBothRequest(text, {
       started: () => this.#started(),
@@ -125,10 +139,13 @@ class Replication extends Readable {
     if (signal !== undefined) addAbortSignal(signal, this);
     if (this.destroyed) return; // by the signal
     pipeline.enter(this.#scope);
-    pipeline.submit(this.#request, this.#scope).then(() => {
-      this.#stop();
-      this.push(null);
-    }, error => this.destroy(error));
+    pipeline.submit(this.#request, this.#scope).then(
+      () => {
+        this.#stop();
+        this.push(null);
+      },
+      error => this.destroy(error)
+    );
   }
 
   /** Says that everything up to a position has been processed, so that the server need not send it again. */
@@ -146,7 +163,9 @@ class Replication extends Readable {
 
   /** Of a network that went dark, the system tells only after hours. */
   #tick() {
-    const { pipeline: { events, reads } } = this.#scope;
+    const {
+      pipeline: { events, reads }
+    } = this.#scope;
     this.#quiet = this.#room && reads === this.#reads ? this.#quiet + 1 : 0;
     this.#reads = reads;
     if (this.#quiet < SILENT) this.#status(this.#quiet > 0);

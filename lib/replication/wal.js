@@ -14,8 +14,12 @@ function formatLsn(lsn) {
   return `${(lsn >> 32n).toString(16)}/${(lsn & 0xffffffffn).toString(16)}`.toUpperCase();
 }
 
-function readTime(buf, off) { return new Date(EPOCH + Number(buf.readBigInt64BE(off) / 1000n)); }
+function readTime(buf, off) {
+  return new Date(EPOCH + Number(buf.readBigInt64BE(off) / 1000n));
+}
 
-function writeNow(buf, off) { buf.writeBigInt64BE(BigInt(Date.now() - EPOCH) * 1000n, off); }
+function writeNow(buf, off) {
+  buf.writeBigInt64BE(BigInt(Date.now() - EPOCH) * 1000n, off);
+}
 
 module.exports = { parseLsn, formatLsn, readTime, writeNow };

@@ -22,8 +22,8 @@ export interface WebSocketLike {
 }
 
 /** A proxy: its URL, or a function that opens a WebSocket to it. */
-export type WebSocketProxy = string | URL | ((server: ServerAddress) =>
-  string | URL | WebSocketLike | Promise<string | URL | WebSocketLike>);
+export type WebSocketProxy =
+  string | URL | ((server: ServerAddress) => string | URL | WebSocketLike | Promise<string | URL | WebSocketLike>);
 
 /** The option `socket` of a config, made by `webSocket`. */
 export interface WebSocketFunction {

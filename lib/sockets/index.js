@@ -8,10 +8,11 @@ const { ConnectionError } = require('../core/protocol');
 const webSocket = proxy => require('./websocket').webSocket(proxy);
 
 /** Bundlers leave an import that is caught to the runtime. */
-const load = () => import('cloudflare:sockets').catch(cause => {
-  const message = 'workersSocket is for Cloudflare Workers, which have cloudflare:sockets';
-  throw new ConnectionError(message, { code: '08001', cause });
-});
+const load = () =>
+  import('cloudflare:sockets').catch(cause => {
+    const message = 'workersSocket is for Cloudflare Workers, which have cloudflare:sockets';
+    throw new ConnectionError(message, { code: '08001', cause });
+  });
 
 /** The socket of a Worker: see index.d.ts. */
 const workersSocket = server => require('./workers').openSocket(server, load);

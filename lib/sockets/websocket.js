@@ -45,18 +45,23 @@ class WebSocketStream extends Duplex {
     });
     socket.addEventListener('message', event => this.#message(event.data));
     // The WebSocket may fail before the caller has added its listeners.
-    const later = work => this.connecting ? setTimeout(work) : work();
+    const later = work => (this.connecting ? setTimeout(work) : work());
     socket.addEventListener('error', event => later(() => this.#fail(event)));
     socket.addEventListener('close', event => later(() => this.#close(event)));
   }
 
   #message(data) {
     if (this.destroyed) return;
-    if (!(data instanceof ArrayBuffer)) return void this.destroy(protocolError('a WebSocket message that is not binary'));
+    if (!(data instanceof ArrayBuffer))
+      return void this.destroy(protocolError('a WebSocket message that is not binary'));
     if (!this.push(Buffer.from(data))) this.#socket.pause?.();
     if (this.readableLength <= MAX_HELD) return;
-    this.destroy(new ConnectionError(`more than ${MAX_HELD} bytes have come while reading was paused, and a ` +
-      'WebSocket cannot be paused: read large results with a cursor'));
+    this.destroy(
+      new ConnectionError(
+        `more than ${MAX_HELD} bytes have come while reading was paused, and a ` +
+          'WebSocket cannot be paused: read large results with a cursor'
+      )
+    );
   }
 
   #fail({ error, message }) {
@@ -80,7 +85,9 @@ class WebSocketStream extends Duplex {
     this.push(null);
   }
 
-  _read() { this.#socket.resume?.(); }
+  _read() {
+    this.#socket.resume?.();
+  }
 
   _write(bytes, encoding, callback) {
     for (let off = 0; off < bytes.length; off += PIECE) this.#socket.send(bytes.subarray(off, off + PIECE));
@@ -119,8 +126,10 @@ function checkUrl(url) {
 
 function open(url) {
   if (typeof WebSocket !== 'function') {
-    throw failed('this platform has no WebSocket: give webSocket() a function that makes one, such as ' +
-      '({ host, port }) => new WebSocket(url) with that of the package ws');
+    throw failed(
+      'this platform has no WebSocket: give webSocket() a function that makes one, such as ' +
+        '({ host, port }) => new WebSocket(url) with that of the package ws'
+    );
   }
   try {
     return new WebSocket(url);

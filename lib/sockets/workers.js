@@ -35,21 +35,37 @@ class WorkersStream extends Duplex {
   /** workerd reports a failed TLS handshake as an internal error of the first read or write. */
   #explained(cause) {
     return this.encrypted && !this.#heard
-      ? failed('TLS handshake: is the certificate for this host, and signed by a public authority?', cause) : cause;
+      ? failed('TLS handshake: is the certificate for this host, and signed by a public authority?', cause)
+      : cause;
   }
 
   _read() {
-    this.#reader.read(new Uint8Array(CHUNK)).then(({ value, done }) => {
-      this.#heard = true;
-      this.push(done ? null : value);
-    }).catch(error => this.destroy(this.#explained(error)));
+    this.#reader
+      .read(new Uint8Array(CHUNK))
+      .then(({ value, done }) => {
+        this.#heard = true;
+        this.push(done ? null : value);
+      })
+      .catch(error => this.destroy(this.#explained(error)));
   }
 
-  _write(chunk, encoding, callback) { this.#writer.write(chunk).then(() => callback(), error => callback(this.#explained(error))); }
+  _write(chunk, encoding, callback) {
+    this.#writer.write(chunk).then(
+      () => callback(),
+      error => callback(this.#explained(error))
+    );
+  }
 
-  _writev(chunks, callback) { this._write(Buffer.concat(chunks.map(({ chunk }) => chunk)), undefined, callback); }
+  _writev(chunks, callback) {
+    this._write(Buffer.concat(chunks.map(({ chunk }) => chunk)), undefined, callback);
+  }
 
-  _final(callback) { this.#writer.close().then(() => callback(), () => callback()); }
+  _final(callback) {
+    this.#writer.close().then(
+      () => callback(),
+      () => callback()
+    );
+  }
 
   _destroy(error, callback) {
     this.#socket.close().catch(() => {});
@@ -84,7 +100,10 @@ async function openSocket({ host, port, sslmode, sslrootcert, sslcert }, load) {
   }
   const { connect } = await load();
   const encrypts = sslmode !== 'disable';
-  let socket = connect({ hostname: host, port }, { secureTransport: encrypts ? 'starttls' : 'off', allowHalfOpen: false });
+  let socket = connect(
+    { hostname: host, port },
+    { secureTransport: encrypts ? 'starttls' : 'off', allowHalfOpen: false }
+  );
   socket.closed.catch(() => {}); // `opened` reports the error
   try {
     await socket.opened;

@@ -25,13 +25,20 @@ export type SqlValue = Exclude<Value, undefined> | Sql;
 export type SqlRow<T> = { readonly [K in keyof T]: SqlValue | undefined };
 
 /** The names of an object's properties that are values. */
-export type SqlColumn<T> = string & { [K in keyof T]-?: T[K] extends SqlValue | undefined ? K : unknown extends T[K] ? K : never }[keyof T];
+export type SqlColumn<T> = string &
+  { [K in keyof T]-?: T[K] extends SqlValue | undefined ? K : unknown extends T[K] ? K : never }[keyof T];
 
 /** The tag, and functions that make pieces. Bad input is a TypeError that names its place. */
 export interface SqlTag {
   /** With a name: TypeScript does not know the text of a template that has a tag. */
-  <N extends keyof Queries = never>(strings: TemplateStringsArray, ...values: [N] extends [never] ? [never, ...never[]]
-    : Queries[N] extends { values: infer V extends readonly unknown[] } ? V : readonly Value[]): NamedSql<N>;
+  <N extends keyof Queries = never>(
+    strings: TemplateStringsArray,
+    ...values: [N] extends [never]
+      ? [never, ...never[]]
+      : Queries[N] extends { values: infer V extends readonly unknown[] }
+        ? V
+        : readonly Value[]
+  ): NamedSql<N>;
   (strings: TemplateStringsArray, ...values: SqlValue[]): Sql;
   /** No SQL. */
   readonly empty: Sql;

@@ -7,18 +7,33 @@ const SMALL = 256;
 
 /** Pieces that were not sent: in a string or JSON, a piece would lose its values, or show them; `await` would ignore it. */
 const NOT_SENT = {
-  then: { value(resolve, reject) {
-    reject(new TypeError('a piece of SQL was awaited, which does not send it: write await client.query(sql`…`); to return it from an async function, return { piece }'));
-  } },
-  toJSON: { value() { refuse('what is made JSON', this, 'put it into sql`…`, and that into query(sql`…`)'); } },
-  toString: { value() { refuse('what is put into a string', this, 'put it into sql`…`, and that into query(sql`…`)'); } }
+  then: {
+    value(resolve, reject) {
+      reject(
+        new TypeError(
+          'a piece of SQL was awaited, which does not send it: write await client.query(sql`…`); to return it from an async function, return { piece }'
+        )
+      );
+    }
+  },
+  toJSON: {
+    value() {
+      refuse('what is made JSON', this, 'put it into sql`…`, and that into query(sql`…`)');
+    }
+  },
+  toString: {
+    value() {
+      refuse('what is put into a string', this, 'put it into sql`…`, and that into query(sql`…`)');
+    }
+  }
 };
 
 /** @returns {[string, Array]} a node's text, with parameters numbered from $1, and its values */
 function render(root) {
   const values = [];
   const outer = []; // the nodes around the current one, and their positions
-  let text = '', behindParameter = false;
+  let text = '',
+    behindParameter = false;
   for (let node = root, at = 0; ;) {
     const string = node.strings[at];
     if (string !== '') {
@@ -42,7 +57,10 @@ function render(root) {
 }
 
 function checkParameters(count) {
-  if (count > 65535) throw new RangeError(`${count} parameters: a query takes at most 65535; use copyFrom, or unnest with a list for each column`);
+  if (count > 65535)
+    throw new RangeError(
+      `${count} parameters: a query takes at most 65535; use copyFrom, or unnest with a list for each column`
+    );
 }
 
 /** @returns {Array} a frozen `[text, values]` */
@@ -66,31 +84,43 @@ function piece(strings, parts = []) {
  */
 function partOf(value, what) {
   if (value === undefined) return refuse(what(), value, 'pass null for NULL');
-  if (typeof value !== 'object') return typeof value === 'function' || typeof value === 'symbol' ? refuse(what(), value) : value;
-  return value === null || isPiece(value) || isDate(value) || value instanceof Uint8Array ? value : textOrList(value, what());
+  if (typeof value !== 'object')
+    return typeof value === 'function' || typeof value === 'symbol' ? refuse(what(), value) : value;
+  return value === null || isPiece(value) || isDate(value) || value instanceof Uint8Array
+    ? value
+    : textOrList(value, what());
 }
 
 /** @returns {Array} a copy of a list; throws a TypeError */
 function listOf(list, what, least = 0) {
   if (!Array.isArray(list) || isPiece(list)) refuse(what, list, 'it must be a list');
-  if (list.length < least) throw new TypeError(`${what} is an empty list, for which there is no SQL: check its length first`);
+  if (list.length < least)
+    throw new TypeError(`${what} is an empty list, for which there is no SQL: check its length first`);
   return [...list];
 }
 
-const identifiers = (names, what) => names.map((name, index) => {
-  checkText(name, `${what}[${index}]`);
-  return name === '' ? refuse(`${what}[${index}]`, name, 'a name cannot be empty') : quoted(name);
-});
+const identifiers = (names, what) =>
+  names.map((name, index) => {
+    checkText(name, `${what}[${index}]`);
+    return name === '' ? refuse(`${what}[${index}]`, name, 'a name cannot be empty') : quoted(name);
+  });
 
 function piecesOf(list, what) {
   const pieces = listOf(list, what);
   const wrong = pieces.findIndex(each => !isPiece(each));
-  return wrong < 0 ? pieces : refuse(`${what}[${wrong}]`, pieces[wrong], 'it must be a piece: sql`${value}` for a value, sql.empty for nothing');
+  return wrong < 0
+    ? pieces
+    : refuse(
+        `${what}[${wrong}]`,
+        pieces[wrong],
+        'it must be a piece: sql`${value}` for a value, sql.empty for nothing'
+      );
 }
 
 /** @returns {string[]} the columns of an object; throws a TypeError */
 function columnsOf(object, what) {
-  if (object === null || typeof object !== 'object' || Array.isArray(object)) refuse(what, object, 'it must be an object');
+  if (object === null || typeof object !== 'object' || Array.isArray(object))
+    refuse(what, object, 'it must be an object');
   return Object.keys(object);
 }
 
@@ -105,7 +135,8 @@ function cells(object, columns, what, hint) {
 }
 
 /** Whether the strings around a value are those of `IN (${value})` or `IN ${value}`; a list there is one parameter, no list of SQL. */
-const isInList = (before, behind) => /\bin\s*$/i.test(before.slice(-20)) || (/\bin\s*\(\s*$/i.test(before.slice(-20)) && /^\s*\)/.test(behind));
+const isInList = (before, behind) =>
+  /\bin\s*$/i.test(before.slice(-20)) || (/\bin\s*\(\s*$/i.test(before.slice(-20)) && /^\s*\)/.test(behind));
 
 function combine(list, what, word, nothing) {
   const pieces = piecesOf(list, what).filter(each => each !== sql.empty);
@@ -118,17 +149,22 @@ function combine(list, what, word, nothing) {
  */
 function sql(strings, ...values) {
   if (!Array.isArray(strings?.raw) || !Object.isFrozen(strings) || !Object.isFrozen(strings.raw)) {
-    throw new TypeError('sql is a template tag: write sql`…`, or sql.raw(text) for text that you have written yourself, sql.values([object]) or sql.set(object) for columns, = ANY(${list}) for a list');
+    throw new TypeError(
+      'sql is a template tag: write sql`…`, or sql.raw(text) for text that you have written yourself, sql.values([object]) or sql.set(object) for columns, = ANY(${list}) for a list'
+    );
   }
   const wrong = strings.indexOf(undefined);
   if (wrong >= 0) throw new TypeError(`"${strings.raw[wrong].trim()}" has an invalid escape: write \\\\ for \\`);
-  return piece(strings, values.map((value, index) => {
-    const place = () => `placeholder ${index + 1} (behind "${strings[index].trim().slice(-30)}")`;
-    if (Array.isArray(value) && !isPiece(value) && isInList(strings[index], strings[index + 1])) {
-      refuse(place(), value, 'write = ANY(${list}) in place of IN, <> ALL(${list}) in place of NOT IN');
-    }
-    return partOf(value, place);
-  }));
+  return piece(
+    strings,
+    values.map((value, index) => {
+      const place = () => `placeholder ${index + 1} (behind "${strings[index].trim().slice(-30)}")`;
+      if (Array.isArray(value) && !isPiece(value) && isInList(strings[index], strings[index + 1])) {
+        refuse(place(), value, 'write = ANY(${list}) in place of IN, <> ALL(${list}) in place of NOT IN');
+      }
+      return partOf(value, place);
+    })
+  );
 }
 
 sql.empty = piece(['']);
@@ -140,7 +176,10 @@ sql.json = value => {
 sql.and = pieces => combine(pieces, 'sql.and', 'AND', 'TRUE');
 sql.or = pieces => combine(pieces, 'sql.or', 'OR', 'FALSE');
 
-sql.raw = text => { checkText(text, 'the text of sql.raw'); return piece([text]); };
+sql.raw = text => {
+  checkText(text, 'the text of sql.raw');
+  return piece([text]);
+};
 
 sql.join = (pieces, separator = piece([', '])) => {
   if (!isPiece(separator)) refuse('separator', separator, 'it must be a piece, sql`…`');
@@ -151,22 +190,32 @@ sql.join = (pieces, separator = piece([', '])) => {
 
 sql.values = (list, columns) => {
   const rows = listOf(list, 'rows', 1);
-  const names = columns === undefined ? listOf(columnsOf(rows[0], 'rows[0]'), 'Object.keys(rows[0])', 1) : listOf(columns, 'columns', 1);
+  const names =
+    columns === undefined
+      ? listOf(columnsOf(rows[0], 'rows[0]'), 'Object.keys(rows[0])', 1)
+      : listOf(columns, 'columns', 1);
   const head = identifiers(names, 'columns').join(', ');
   checkParameters(rows.length * names.length);
   const parts = rows.flatMap((row, index) => {
     const other = columns === undefined && columnsOf(row, `rows[${index}]`).find(name => !Object.hasOwn(rows[0], name));
-    if (typeof other !== 'string') return cells(row, names, `rows[${index}]`, 'pass null for NULL, or sql`DEFAULT` for the default of the column');
+    if (typeof other !== 'string')
+      return cells(row, names, `rows[${index}]`, 'pass null for NULL, or sql`DEFAULT` for the default of the column');
     throw new TypeError(`column ${JSON.stringify(other)} of rows[${index}] is not in rows[0]: name the columns`);
   });
-  const strings = parts.map((part, index) => index % names.length === 0 ? '), (' : ', ');
+  const strings = parts.map((part, index) => (index % names.length === 0 ? '), (' : ', '));
   return piece([`(${head}) VALUES (`, ...strings.slice(1), ')'], parts);
 };
 
 sql.set = (object, columns) => {
-  const names = columns === undefined ? listOf(columnsOf(object, 'the object'), 'Object.keys(object)', 1) : listOf(columns, 'columns', 1);
+  const names =
+    columns === undefined
+      ? listOf(columnsOf(object, 'the object'), 'Object.keys(object)', 1)
+      : listOf(columns, 'columns', 1);
   const strings = identifiers(names, 'columns').map((name, index) => `${index === 0 ? '' : ', '}${name} = `);
-  return piece([...strings, ''], cells(object, names, 'the object', 'pass null for NULL, or leave the column out of the list'));
+  return piece(
+    [...strings, ''],
+    cells(object, names, 'the object', 'pass null for NULL, or leave the column out of the list')
+  );
 };
 
 module.exports = { sql: Object.freeze(sql) };

@@ -8,7 +8,11 @@ const { limitOf } = require('../../lib/cache/limit');
 const { commandComplete, rowDescription, dataRow, hex, message } = require('../support');
 
 const ROWS = Array.from({ length: 50 }, (_, i) => [`row ${i}`, i % 3 === 0 ? null : 'x'.repeat(i)]);
-const RESULT = Buffer.concat([rowDescription('a', 'b'), ...ROWS.map(row => dataRow(...row)), commandComplete('SELECT 50')]);
+const RESULT = Buffer.concat([
+  rowDescription('a', 'b'),
+  ...ROWS.map(row => dataRow(...row)),
+  commandComplete('SELECT 50')
+]);
 const answerOf = (body, more) => ({ body, cmd: 'SELECT', rowCount: 50, form: {}, ...more });
 
 /** What `write` needs of a Target, which takes one piece at a time and does with it what it likes. */
@@ -21,7 +25,9 @@ class SlowTarget {
     return false;
   }
 
-  wait(callback) { setImmediate(callback); }
+  wait(callback) {
+    setImmediate(callback);
+  }
 
   async end(piece, rowCount) {
     this.write(piece);
@@ -67,24 +73,39 @@ describe('An answer', () => {
         const reader = new RowReader();
         assert.equal(read(answer, reader), reader);
         assert.deepEqual([reader.cmd, reader.rowCount, reader.rows.length], ['SELECT', 50, 50]);
-        assert.deepEqual(reader.rows.map(row => row.toArray().map(value => value && String(value))),
-          ROWS.map(row => row.map(value => value || (value === '' && format === 1 ? '' : value))));
+        assert.deepEqual(
+          reader.rows.map(row => row.toArray().map(value => value && String(value))),
+          ROWS.map(row => row.map(value => value || (value === '' && format === 1 ? '' : value)))
+        );
         for (const row of reader.rows) row.rowBuffer.fill(0);
       }
     }
   });
 
   it('may be without rows, without columns, or that of COPY', () => {
-    assert.deepEqual(read(answerOf(Buffer.concat([rowDescription('a'), commandComplete('SELECT 0')])), new RowReader()).rows, []);
+    assert.deepEqual(
+      read(answerOf(Buffer.concat([rowDescription('a'), commandComplete('SELECT 0')])), new RowReader()).rows,
+      []
+    );
     assert.equal(read(answerOf(commandComplete('SHOW')), new RowReader()).cmd, 'SHOW');
-    const copy = Buffer.concat([message('H', hex('00 0000')), message('d', 'one\n'), message('d', 'two\n'), message('c'),
-      commandComplete('COPY 2')]);
+    const copy = Buffer.concat([
+      message('H', hex('00 0000')),
+      message('d', 'one\n'),
+      message('d', 'two\n'),
+      message('c'),
+      commandComplete('COPY 2')
+    ]);
     const { rows, rowCount } = read(answerOf(copy), new RowReader());
     assert.deepEqual([rows.map(String), rowCount], [['one\n', 'two\n'], 2]);
   });
 
   it('is written in pieces, each when the one before was taken; what the target does with them changes nothing', async () => {
-    for (const [length, pieces] of [[0, 1], [131072, 1], [131073, 2], [300000, 4]]) {
+    for (const [length, pieces] of [
+      [0, 1],
+      [131072, 1],
+      [131073, 2],
+      [300000, 4]
+    ]) {
       const body = Buffer.alloc(length, 'abcdefg');
       const target = new SlowTarget();
       await write(answerOf(body), target, true, limitOf({}));

@@ -29,7 +29,7 @@ describe('Entries', () => {
     const full = await used();
     entries.clear();
     assert.equal(entries.bytes, 0);
-    const taken = full - await used();
+    const taken = full - (await used());
     assert.ok(taken > maxBytes / 8 && taken < maxBytes, `${taken} bytes in truth`);
   });
 });

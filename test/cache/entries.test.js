@@ -13,11 +13,12 @@ function filled(keys, { maxBytes = 1e6, length = 10, tags = () => [] } = {}) {
 }
 
 /** The keys that have an answer; looking changes nothing for those. */
-const kept = (entries, keys) => [...keys].filter(key => {
-  const entry = entries.use(key, []);
-  if (entry.answer === undefined) entries.forget(entry);
-  return entry.answer !== undefined;
-});
+const kept = (entries, keys) =>
+  [...keys].filter(key => {
+    const entry = entries.use(key, []);
+    if (entry.answer === undefined) entries.forget(entry);
+    return entry.answer !== undefined;
+  });
 
 describe('Entries', () => {
   it('give the same entry for the same key', () => {
@@ -55,9 +56,12 @@ describe('Entries', () => {
   it('are forgotten by key, by tag, all with a tag, and all', () => {
     const TAGS = { a: ['x', 'y'], b: ['y'], c: [] };
     for (const [forget, left] of [
-      [entries => entries.forgetKey('b'), ['a', 'c']], [entries => entries.forgetKey('z'), ['a', 'b', 'c']],
-      [entries => entries.forgetTag('x'), ['b', 'c']], [entries => entries.forgetTag('y'), ['c']],
-      [entries => entries.forgetTag('z'), ['a', 'b', 'c']], [entries => entries.forgetTag(), ['c']],
+      [entries => entries.forgetKey('b'), ['a', 'c']],
+      [entries => entries.forgetKey('z'), ['a', 'b', 'c']],
+      [entries => entries.forgetTag('x'), ['b', 'c']],
+      [entries => entries.forgetTag('y'), ['c']],
+      [entries => entries.forgetTag('z'), ['a', 'b', 'c']],
+      [entries => entries.forgetTag(), ['c']],
       [entries => entries.clear(), []]
     ]) {
       const entries = filled('abc', { tags: key => TAGS[key] });

@@ -24,7 +24,9 @@ class Slow extends Writable {
     this.most = 0;
   }
 
-  get bytes() { return Buffer.concat(this.chunks); }
+  get bytes() {
+    return Buffer.concat(this.chunks);
+  }
 
   _write(chunk, encoding, callback) {
     this.most = Math.max(this.most, this.writableLength);
@@ -46,7 +48,9 @@ describe('A ResponseCache of a client', () => {
   let cache;
   let clock;
 
-  before(async () => { server = await sharedServer(); });
+  before(async () => {
+    server = await sharedServer();
+  });
 
   beforeEach(async () => {
     clock = 0;
@@ -60,23 +64,39 @@ describe('A ResponseCache of a client', () => {
   it('never gives an answer to other settings, whatever the options', async () => {
     const text = "SELECT current_setting('app.tenant', true) AS tenant";
     const options = [
-      {}, { format: 1 }, { cache: false }, { tags: ['a'] }, { max_age: 0.001, stale_while_revalidate: 100 }, { signal: AbortSignal.timeout(10000) },
-      { statement_timeout: 10000 }, { paramTypes: [] }, { alone: true }, { idempotent: true }
+      {},
+      { format: 1 },
+      { cache: false },
+      { tags: ['a'] },
+      { max_age: 0.001, stale_while_revalidate: 100 },
+      { signal: AbortSignal.timeout(10000) },
+      { statement_timeout: 10000 },
+      { paramTypes: [] },
+      { alone: true },
+      { idempotent: true }
     ];
-    const sessions = ['one', 'two', "one', 'app.tenant', 'two"].map(tenant => [tenant, cache.with({ 'app.user': 'me' }).with({ 'app.tenant': tenant })]);
+    const sessions = ['one', 'two', "one', 'app.tenant', 'two"].map(tenant => [
+      tenant,
+      cache.with({ 'app.user': 'me' }).with({ 'app.tenant': tenant })
+    ]);
     sessions.push(['', cache]);
     for (const each of options) {
-      for (let round = 0; round < 3; round++, clock += 10) { // asked, from memory or old, and again
-        await Promise.all(sessions.map(async ([tenant, session]) => {
-          const { rows: [row] } = await session.query(text, [], each);
-          assert.equal(String(row.tenant ?? ''), tenant);
-          const { idempotent, ...other } = each;
-          for (const as of ['json', 'values', 'ndjson', 'protocol']) {
-            if (other.format === 1 && as.endsWith('json')) continue;
-            const { data } = await written(session, text, [], { ...other, as });
-            assert.ok(data.includes(tenant) && (tenant !== 'one' || !data.includes('two')), `${data}`);
-          }
-        }));
+      for (let round = 0; round < 3; round++, clock += 10) {
+        // asked, from memory or old, and again
+        await Promise.all(
+          sessions.map(async ([tenant, session]) => {
+            const {
+              rows: [row]
+            } = await session.query(text, [], each);
+            assert.equal(String(row.tenant ?? ''), tenant);
+            const { idempotent, ...other } = each;
+            for (const as of ['json', 'values', 'ndjson', 'protocol']) {
+              if (other.format === 1 && as.endsWith('json')) continue;
+              const { data } = await written(session, text, [], { ...other, as });
+              assert.ok(data.includes(tenant) && (tenant !== 'one' || !data.includes('two')), `${data}`);
+            }
+          })
+        );
       }
     }
     assert.ok(cache.hits > 0 && cache.stale > 0);
@@ -86,7 +106,10 @@ describe('A ResponseCache of a client', () => {
     const { hits } = cache;
     await Promise.all(sessions.map(([, session]) => session.query(text)));
     assert.equal(cache.hits, hits + sessions.length - 1);
-    assert.throws(() => new ResponseCache(client.with({ 'app.tenant': 1 })), { name: 'TypeError', message: /cache\.with/ });
+    assert.throws(() => new ResponseCache(client.with({ 'app.tenant': 1 })), {
+      name: 'TypeError',
+      message: /cache\.with/
+    });
   });
 
   it('asks the database for a long answer each time, with the settings', async () => {
@@ -124,9 +147,15 @@ describe('A ResponseCache of a client', () => {
   it('has an answer for its text, its parameters with types and formats, and the result format', async () => {
     const text = 'SELECT random() AS n, $1::text';
     const ways = [
-      [text, ['1']], [text, ['2']], [text, [null]], [text, [Buffer.from('1')]], [`${text} `, ['1']],
-      [text, ['1'], { paramTypes: [] }], [text, ['1'], { format: Client.BINARY }],
-      [text, ['1'], { tags: ['t'] }], [text, ['1'], { max_age: 1 }]
+      [text, ['1']],
+      [text, ['2']],
+      [text, [null]],
+      [text, [Buffer.from('1')]],
+      [`${text} `, ['1']],
+      [text, ['1'], { paramTypes: [] }],
+      [text, ['1'], { format: Client.BINARY }],
+      [text, ['1'], { tags: ['t'] }],
+      [text, ['1'], { max_age: 1 }]
     ];
     const all = async () => {
       const list = [];
@@ -143,20 +172,39 @@ describe('A ResponseCache of a client', () => {
   it('has the server refuse all that writes', async () => {
     await server.sql('CREATE TABLE kept (a int); CREATE SEQUENCE numbers; GRANT ALL ON kept, numbers TO PUBLIC');
     for (const text of [
-      'INSERT INTO kept VALUES (1) RETURNING a', 'WITH x AS (INSERT INTO kept VALUES (1) RETURNING a) SELECT * FROM x',
-      'SELECT a FROM kept FOR UPDATE', "SELECT nextval('numbers')", 'SELECT 1 AS a INTO own', 'TRUNCATE kept',
-      'EXPLAIN ANALYZE INSERT INTO kept VALUES (1)', 'CREATE TEMP TABLE own (a int)'
-    ]) await assert.rejects(cache.query(text), error => error instanceof PostgresError && error.code === '25006', text);
+      'INSERT INTO kept VALUES (1) RETURNING a',
+      'WITH x AS (INSERT INTO kept VALUES (1) RETURNING a) SELECT * FROM x',
+      'SELECT a FROM kept FOR UPDATE',
+      "SELECT nextval('numbers')",
+      'SELECT 1 AS a INTO own',
+      'TRUNCATE kept',
+      'EXPLAIN ANALYZE INSERT INTO kept VALUES (1)',
+      'CREATE TEMP TABLE own (a int)'
+    ])
+      await assert.rejects(cache.query(text), error => error instanceof PostgresError && error.code === '25006', text);
     assert.equal(cache.size, 0);
     assert.equal((await cache.query('SELECT count(*) AS n FROM kept')).rows[0].n, 0);
   });
 
   it('keeps nothing but results of SELECT', async () => {
-    for (const text of ['SHOW TimeZone', 'EXPLAIN SELECT 1', 'COPY users TO STDOUT', '', "SET TimeZone = 'UTC'", 'NOTIFY nobody']) {
+    for (const text of [
+      'SHOW TimeZone',
+      'EXPLAIN SELECT 1',
+      'COPY users TO STDOUT',
+      '',
+      "SET TimeZone = 'UTC'",
+      'NOTIFY nobody'
+    ]) {
       await Promise.all([cache.query(text), cache.query(text)]);
       assert.equal(cache.size, 0, text);
     }
-    for (const text of ['-- a comment\n WITH x AS (SELECT 1) SELECT * FROM x', 'VALUES (1)', 'TABLE users', '(SELECT 1)', 'SELECT']) {
+    for (const text of [
+      '-- a comment\n WITH x AS (SELECT 1) SELECT * FROM x',
+      'VALUES (1)',
+      'TABLE users',
+      '(SELECT 1)',
+      'SELECT'
+    ]) {
       await cache.query(text);
     }
     assert.equal(cache.size, 5);
@@ -168,8 +216,12 @@ describe('A ResponseCache of a client', () => {
     await cache.query("SET TimeZone = 'Asia/Tokyo'");
     assert.equal(await zone(), 'Asia/Tokyo');
     assert.equal(await zone(), 'Asia/Tokyo');
-    for (const text of ['RESET ALL', 'DISCARD ALL', 'SET default_transaction_read_only = off',
-      'SET SESSION CHARACTERISTICS AS TRANSACTION READ WRITE']) {
+    for (const text of [
+      'RESET ALL',
+      'DISCARD ALL',
+      'SET default_transaction_read_only = off',
+      'SET SESSION CHARACTERISTICS AS TRANSACTION READ WRITE'
+    ]) {
       await cache.query(text, [], { cache: false });
       await assert.rejects(cache.query('CREATE TABLE never (a int)'), { code: '25006' }, text);
     }
@@ -192,7 +244,8 @@ describe('A ResponseCache of a client', () => {
       [() => cache.queryTo(new Slow(), NEXT, [], { as: 'x' }), /as must be/],
       [() => cache.queryTo(new Slow(), NEXT, [], { unknown: 1 }), /there is no option unknown here/],
       [() => cache.queryTo(5, NEXT), /the target must be a writable stream/]
-    ]) await assert.rejects(ask(), { name: 'TypeError', message });
+    ])
+      await assert.rejects(ask(), { name: 'TypeError', message });
     assert.equal(cache.size, 0);
   });
 
@@ -236,7 +289,11 @@ describe('A ResponseCache of a client', () => {
     const other = new Client(server.config);
     const early = new ResponseCache(other);
     const connecting = other.connect();
-    const [{ rows: [{ n }] }] = await Promise.all([early.query(NEXT), early.query('SELECT 2')]);
+    const [
+      {
+        rows: [{ n }]
+      }
+    ] = await Promise.all([early.query(NEXT), early.query('SELECT 2')]);
     await connecting;
     await assert.rejects(early.query("SELECT nextval('x')"), PostgresError);
     await other.end();
@@ -271,8 +328,14 @@ describe('A ResponseCache of a client', () => {
         const reader = await cache.query(TYPES, [], { format });
         assert.ok(reader instanceof RowReader);
         assert.deepEqual([reader.cmd, reader.rowCount], ['SELECT', 3]);
-        assert.deepEqual(reader.rows.map(row => row.toObject()), fresh.rows.map(row => row.toObject()));
-        assert.deepEqual(reader.rows.map(row => row.rowBuffer), fresh.rows.map(row => row.rowBuffer));
+        assert.deepEqual(
+          reader.rows.map(row => row.toObject()),
+          fresh.rows.map(row => row.toObject())
+        );
+        assert.deepEqual(
+          reader.rows.map(row => row.rowBuffer),
+          fresh.rows.map(row => row.rowBuffer)
+        );
         assert.deepEqual(reader.rowParser.columns, fresh.rowParser.columns);
         for (const row of reader.rows) row.rowBuffer.fill(0);
         reader.rows.length = 0;
@@ -286,7 +349,9 @@ describe('A ResponseCache of a client', () => {
     for (let i = 0; i < 2; i++) {
       const { rows } = await cache.query(TYPES, [], { decode });
       assert.equal(rows[0].bytes, 34);
-      const { rows: [, second] } = await cache.query(TYPES, [], { decode: true });
+      const {
+        rows: [, second]
+      } = await cache.query(TYPES, [], { decode: true });
       assert.equal(second.i, 2);
     }
     assert.equal(cache.size, 1);
@@ -310,11 +375,17 @@ describe('A ResponseCache of a client', () => {
   });
 
   it('gives rows that can be passed on as values', async () => {
-    const { rows: [row] } = await cache.query("SELECT 'x' AS a");
+    const {
+      rows: [row]
+    } = await cache.query("SELECT 'x' AS a");
     assert.equal((await cache.query('SELECT $1::text AS a', row)).rows[0].a, 'x');
   });
 
-  for (const [name, text] of [['small', TYPES], ['large', LARGE], ['empty', 'SELECT 1 AS a WHERE false']]) {
+  for (const [name, text] of [
+    ['small', TYPES],
+    ['large', LARGE],
+    ['empty', 'SELECT 1 AS a WHERE false']
+  ]) {
     it(`gives a slow target the bytes of a fresh answer in every form: ${name}`, async () => {
       for (const options of [{}, { format: 1 }, { as: 'values' }, { as: 'values', separator: '\n' }]) {
         const fresh = await written(client, text, [], options);
@@ -340,10 +411,15 @@ describe('A ResponseCache of a client', () => {
 
   it('writes to a WHATWG stream, and stops where a target goes away or a signal aborts', async () => {
     const { readable, writable } = new TransformStream();
-    const [text] = await Promise.all([new Response(readable).text(), cache.queryTo(writable, LARGE, [], { as: 'values' })]);
+    const [text] = await Promise.all([
+      new Response(readable).text(),
+      cache.queryTo(writable, LARGE, [], { as: 'values' })
+    ]);
     assert.equal(text.length, (await written(client, LARGE, [], { as: 'values' })).data.length);
     class Going extends Slow {
-      _write(chunk, encoding, callback) { this.onchunk(chunk, callback); }
+      _write(chunk, encoding, callback) {
+        this.onchunk(chunk, callback);
+      }
     }
     const gone = new Going();
     gone.onchunk = () => gone.destroy();
@@ -357,7 +433,14 @@ describe('A ResponseCache of a client', () => {
     await assert.rejects(cache.queryTo(stuck, LARGE, [], { signal: abort.signal }), AbortError);
     assert.equal(stuck.destroyed, true);
     const last = new AbortController();
-    const unfinished = new Writable({ write(chunk, encoding, callback) { callback(); }, final() { last.abort(); } });
+    const unfinished = new Writable({
+      write(chunk, encoding, callback) {
+        callback();
+      },
+      final() {
+        last.abort();
+      }
+    });
     await assert.rejects(cache.queryTo(unfinished, 'SELECT 1', [], { signal: last.signal }), AbortError);
     assert.equal(client.pending, 0);
   });
@@ -390,7 +473,10 @@ describe('A ResponseCache of a client', () => {
     await cache.query(row);
     assert.equal(cache.misses, misses + 1);
     const { readable, writable } = new TransformStream();
-    const [text] = await Promise.all([new Response(readable).text(), cache.queryTo(writable, row, [], { as: 'values' })]);
+    const [text] = await Promise.all([
+      new Response(readable).text(),
+      cache.queryTo(writable, row, [], { as: 'values' })
+    ]);
     assert.equal(text.length, 1000000);
   });
 
@@ -449,7 +535,9 @@ describe('A ResponseCache of a client', () => {
       const first = await tagged();
       assert.notEqual(first, before, 'what was known before is forgotten');
       assert.equal(await tagged(), first);
-      const forgotten = async from => { while (await tagged() === from) await new Promise(setImmediate); };
+      const forgotten = async from => {
+        while ((await tagged()) === from) await new Promise(setImmediate);
+      };
       const other = await pooled.query(NEXT, [], { tags: ['u'] });
       await server.sql("NOTIFY pooled, 't'");
       await forgotten(first);
@@ -463,7 +551,9 @@ describe('A ResponseCache of a client', () => {
       await stop();
       const LEFT = "SELECT 1 FROM pg_stat_activity WHERE query LIKE 'LISTEN \"pooled%'";
       while ((await pool.query(LEFT)).objects.length > 0) await new Promise(setImmediate); // a backend ends after its connection
-      const last = new Promise(resolve => { pooled.once('error', resolve); });
+      const last = new Promise(resolve => {
+        pooled.once('error', resolve);
+      });
       await pooled.listen('pooled');
       pool.destroy(new Error('no more'));
       assert.match((await last).message, /no more/);
@@ -485,7 +575,9 @@ describe('A ResponseCache of a client', () => {
     const { client: other, proxy } = await proxied();
     const distant = new ResponseCache(other);
     const { toServer: before } = proxy.stats.flights;
-    const { rows: [{ n }] } = await distant.query(NEXT);
+    const {
+      rows: [{ n }]
+    } = await distant.query(NEXT);
     const { toServer } = proxy.stats.flights;
     assert.equal(toServer, before + 1);
     assert.equal((await distant.query(NEXT)).rows[0].n, n);

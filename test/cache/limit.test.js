@@ -73,7 +73,11 @@ describe('A key of a ResponseCache', () => {
     const pool = endAfterTest(new Pool({ ...(await sharedServer()).config, host: proxy.host, port: proxy.port }));
     pool.lease.policy.silence = 200;
     const cache = new ResponseCache(pool, { max_age: 3600 });
-    const ask = () => cache.query('SELECT 1 AS one', [], { statement_timeout: 100 }).then(({ rows }) => rows.length, error => error.name);
+    const ask = () =>
+      cache.query('SELECT 1 AS one', [], { statement_timeout: 100 }).then(
+        ({ rows }) => rows.length,
+        error => error.name
+      );
     await cache.query('SELECT 1 AS one');
     cache.clear();
     for (const each of proxy.open) each.stall();
@@ -82,11 +86,16 @@ describe('A key of a ResponseCache', () => {
     for (let i = 0; i < 100; i++) {
       const one = { outcome: undefined };
       asked.push(one);
-      ask().then(outcome => { one.outcome = outcome; });
+      ask().then(outcome => {
+        one.outcome = outcome;
+      });
       await sleep(30);
       if (asked.some(({ outcome }) => outcome === 1)) break;
     }
-    assert.ok(asked.some(({ outcome }) => outcome === 1), JSON.stringify(asked));
+    assert.ok(
+      asked.some(({ outcome }) => outcome === 1),
+      JSON.stringify(asked)
+    );
   });
 
   it('that the database does not answer is asked for a few times, not for each wait that has timed out', async () => {

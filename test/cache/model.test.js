@@ -15,7 +15,7 @@ const TEXT = `SELECT v, repeat('x', v % 7 * 700) AS filler, 1 / (v % 10) AS fail
 /** Mulberry32: the same numbers for the same seed. */
 function random(seed) {
   return () => {
-    seed = (seed + 0x6D2B79F5) | 0;
+    seed = (seed + 0x6d2b79f5) | 0;
     let t = Math.imul(seed ^ (seed >>> 15), 1 | seed);
     t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
     return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
@@ -38,7 +38,9 @@ class Model {
     values.push({ v, until: Infinity, change: Infinity });
   }
 
-  forget(k) { this.keys[k].forgotten = ++this.changes; }
+  forget(k) {
+    this.keys[k].forgotten = ++this.changes;
+  }
 
   /** The values that held at some time in the window, and since the last invalidation. */
   allowed(k, window) {
@@ -47,7 +49,9 @@ class Model {
     return held.map(({ v }) => v);
   }
 
-  get current() { return this.keys.map(({ values }) => values.at(-1).v); }
+  get current() {
+    return this.keys.map(({ values }) => values.at(-1).v);
+  }
 }
 
 describe('The response cache and a simple model of it', () => {
@@ -57,7 +61,11 @@ describe('The response cache and a simple model of it', () => {
       INSERT INTO model SELECT k, 1 FROM generate_series(0, ${KEYS - 1}) AS k`);
     const writer = await connected();
     const model = new Model();
-    const cache = new ResponseCache(await connected(), { max_bytes: MAX_BYTES, max_answer_bytes: 4000, now: () => model.now });
+    const cache = new ResponseCache(await connected(), {
+      max_bytes: MAX_BYTES,
+      max_answer_bytes: 4000,
+      now: () => model.now
+    });
     const next = random(SEED);
     const below = n => Math.floor(next() * n);
     const windows = k => ({ max_age: [1, 5, 20, 60][k % 4], stale_while_revalidate: [0, 5, 15][k % 3] });
@@ -74,9 +82,11 @@ describe('The response cache and a simple model of it', () => {
       const promise = cache.query(TEXT, [k], { ...options, signal: abort && abort.signal });
       if (abort !== undefined) setImmediate(() => abort.abort());
       try {
-        const { rows: [row] } = await promise;
+        const {
+          rows: [row]
+        } = await promise;
         assert.ok(allowed.includes(Number(row.v)), `${row.v} of key ${k}, not ${allowed}`);
-        assert.equal(row.filler.length, row.v % 7 * 700);
+        assert.equal(row.filler.length, (row.v % 7) * 700);
         seen.served++;
       } catch (error) {
         if (error instanceof AbortError) {
@@ -84,7 +94,10 @@ describe('The response cache and a simple model of it', () => {
           seen.aborted++;
         } else {
           assert.ok(error instanceof PostgresError && error.code === '22012', error.stack);
-          assert.ok(current.some(v => v % 10 === 0), 'an error that is no longer one');
+          assert.ok(
+            current.some(v => v % 10 === 0),
+            'an error that is no longer one'
+          );
           seen.failed++;
         }
       }
@@ -102,13 +115,15 @@ describe('The response cache and a simple model of it', () => {
     for (let step = 0; step < STEPS; step++) {
       const what = below(20);
       if (what < 8) await some(8, () => read(below(KEYS)));
-      else if (what < 10) { // reads and a write at the same time
+      else if (what < 10) {
+        // reads and a write at the same time
         const k = below(KEYS);
         const v = 1 + below(30);
         const reads = some(4, () => read(k, [v]));
         await Promise.all([reads, write(k, v, below(3) > 0)]);
         await read(k);
-      } else if (what < 12) { // around the end of a window
+      } else if (what < 12) {
+        // around the end of a window
         const k = below(KEYS);
         await read(k);
         await write(k, 1 + below(30), false);
@@ -130,7 +145,10 @@ describe('The response cache and a simple model of it', () => {
     }
     const { hits, misses, stale, evictions } = cache;
     for (const [name, count] of Object.entries({ ...seen, hits, misses, stale, evictions })) {
-      assert.ok(count > 20, `${name}: only ${count}, of ${JSON.stringify({ ...seen, hits, misses, stale, evictions })}`);
+      assert.ok(
+        count > 20,
+        `${name}: only ${count}, of ${JSON.stringify({ ...seen, hits, misses, stale, evictions })}`
+      );
     }
   });
 });

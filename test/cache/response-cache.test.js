@@ -72,29 +72,45 @@ async function isAsked({ get, asked }, text, given) {
 describe('ResponseCache', () => {
   it('has the defaults of Hyperdrive', () => {
     const { cache } = setUp();
-    assert.deepEqual([cache.max_age, cache.stale_while_revalidate, cache.max_bytes, cache.max_answer_bytes], [60, 15, 1 << 26, 1 << 23]);
+    assert.deepEqual(
+      [cache.max_age, cache.stale_while_revalidate, cache.max_bytes, cache.max_answer_bytes],
+      [60, 15, 1 << 26, 1 << 23]
+    );
     const { hits, misses, stale, evictions, bytes, size } = cache;
-    assert.deepEqual({ hits, misses, stale, evictions, bytes, size }, { hits: 0, misses: 0, stale: 0, evictions: 0, bytes: 0, size: 0 });
+    assert.deepEqual(
+      { hits, misses, stale, evictions, bytes, size },
+      { hits: 0, misses: 0, stale: 0, evictions: 0, bytes: 0, size: 0 }
+    );
   });
 
   it('refuses what is no client, and options that are wrong', async () => {
     for (const client of [undefined, null, {}, { queryTo() {} }, 'postgres://']) {
-      assert.throws(() => new ResponseCache(client), { name: 'TypeError', message: 'a ResponseCache takes a Client or a Pool' });
+      assert.throws(() => new ResponseCache(client), {
+        name: 'TypeError',
+        message: 'a ResponseCache takes a Client or a Pool'
+      });
     }
     const client = new FakeClient();
     for (const name of ['max_bytes', 'max_answer_bytes', 'max_age', 'stale_while_revalidate']) {
       for (const value of [-1, NaN, '1', null]) {
-        assert.throws(() => new ResponseCache(client, { [name]: value }), { name: 'TypeError', message: new RegExp(`^${name} must be`) });
+        assert.throws(() => new ResponseCache(client, { [name]: value }), {
+          name: 'TypeError',
+          message: new RegExp(`^${name} must be`)
+        });
       }
     }
     assert.throws(() => new ResponseCache(client, { now: 1 }), /now must be a function/);
     assert.throws(() => new ResponseCache(client, { maxAge: 1 }), /there is no option maxAge here/);
     const cache = new ResponseCache(client);
     for (const [options, message] of [
-      [{ tags: 'a' }, /tags must be an array of strings/], [{ tags: [1] }, /tags must be/],
-      [{ max_age: -1 }, /max_age must be a number/], [{ signal: 5 }, /signal must be/], [{ as: 'values' }, /no option as/],
+      [{ tags: 'a' }, /tags must be an array of strings/],
+      [{ tags: [1] }, /tags must be/],
+      [{ max_age: -1 }, /max_age must be a number/],
+      [{ signal: 5 }, /signal must be/],
+      [{ as: 'values' }, /no option as/],
       [{ decode: 5 }, /decode must be/]
-    ]) await assert.rejects(cache.query('SELECT 1', [], options), { name: 'TypeError', message });
+    ])
+      await assert.rejects(cache.query('SELECT 1', [], options), { name: 'TypeError', message });
     await assert.rejects(cache.query(5), /text must be a string/);
     await assert.rejects(cache.query('a', 5), /values must be an array/);
     await assert.rejects(cache.query('a', [new Map()]), /values\[0\] is an object of class Map/);
@@ -230,9 +246,20 @@ describe('ResponseCache', () => {
   it('keeps an answer under its text, its values, its form, its tags and its windows', async () => {
     const { cache } = setUp();
     const keys = [
-      ['a'], ['b'], ['a', ['1']], ['a', ['2']], ['a', [null]], ['a', [Buffer.from('1')]], ['a', ['1', '2']], ['a', ['12']],
-      ['a', [], { format: 1 }], ['a', [], { paramTypes: [25] }], ['a', [], { as: 'values' }], ['a', [], { tags: ['t'] }],
-      ['a', [], { max_age: 1 }], ['a', [], { stale_while_revalidate: 1 }]
+      ['a'],
+      ['b'],
+      ['a', ['1']],
+      ['a', ['2']],
+      ['a', [null]],
+      ['a', [Buffer.from('1')]],
+      ['a', ['1', '2']],
+      ['a', ['12']],
+      ['a', [], { format: 1 }],
+      ['a', [], { paramTypes: [25] }],
+      ['a', [], { as: 'values' }],
+      ['a', [], { tags: ['t'] }],
+      ['a', [], { max_age: 1 }],
+      ['a', [], { stale_while_revalidate: 1 }]
     ].map(args => cache.keyOf(...args));
     assert.equal(new Set(keys).size, keys.length);
     assert.equal(cache.keyOf('a', [1]), cache.keyOf('a', ['1']), 'a number is sent as its text');
@@ -244,22 +271,28 @@ describe('ResponseCache', () => {
     const it = setUp();
     const given = { a: { tags: ['x', 'y'] }, b: { tags: ['y'] }, c: {} };
     for (const [forget, left] of [
-      [cache => cache.invalidate(cache.keyOf('a', [], given.a)), ['b', 'c']], [cache => cache.invalidateTag('x'), ['b', 'c']],
-      [cache => cache.invalidateTag('y'), ['c']], [cache => cache.clear(), []]
+      [cache => cache.invalidate(cache.keyOf('a', [], given.a)), ['b', 'c']],
+      [cache => cache.invalidateTag('x'), ['b', 'c']],
+      [cache => cache.invalidateTag('y'), ['c']],
+      [cache => cache.clear(), []]
     ]) {
       it.cache.clear();
       for (const key in given) await it.fill(key, key, given[key]);
       forget(it.cache);
       const kept = [];
-      for (const key in given) if (!await isAsked(it, key, given[key])) kept.push(key);
+      for (const key in given) if (!(await isAsked(it, key, given[key]))) kept.push(key);
       assert.deepEqual(kept, left);
     }
   });
 
   it('does not keep what was asked before an invalidation, nor gives it to who asks after it', async () => {
     const given = { tags: ['t'] };
-    const ways = [cache => cache.invalidate(cache.keyOf('k', [], given)), cache => cache.invalidateTag('t'), cache => cache.clear(),
-      (cache, client) => client.emit('parameter', 'TimeZone', 'UTC')];
+    const ways = [
+      cache => cache.invalidate(cache.keyOf('k', [], given)),
+      cache => cache.invalidateTag('t'),
+      cache => cache.clear(),
+      (cache, client) => client.emit('parameter', 'TimeZone', 'UTC')
+    ];
     for (const invalidate of ways) {
       const { cache, client, asked, get } = setUp();
       const before = get('k', given);
@@ -307,7 +340,10 @@ describe('ResponseCache', () => {
       await it.fill('k', 'one');
       it.client.emit('parameter', 'default_transaction_read_only', 'on');
       assert.equal(await isAsked(it, 'k'), false);
-      for (const [name, value] of [['TimeZone', 'UTC'], ['default_transaction_read_only', 'off']]) {
+      for (const [name, value] of [
+        ['TimeZone', 'UTC'],
+        ['default_transaction_read_only', 'off']
+      ]) {
         await it.fill(name, 'one');
         it.client.emit('parameter', name, value);
         assert.equal(await isAsked(it, name), true);
@@ -344,7 +380,9 @@ describe('ResponseCache', () => {
       pool.emit('connect', good);
       assert.deepEqual(good.setUps, [READ_ONLY]);
       bad.failure = new Error('no SET here');
-      const destroyed = new Promise(resolve => { bad.destroy = resolve; });
+      const destroyed = new Promise(resolve => {
+        bad.destroy = resolve;
+      });
       pool.emit('connect', bad);
       assert.equal(await destroyed, bad.failure);
       const getting = cache.query('k', [], { tags: ['t'] });
@@ -377,7 +415,10 @@ describe('ResponseCache', () => {
 
     it('does so on its own connection, and on the next', async () => {
       const it = await listening(['changes', 'a "name"']);
-      assert.equal(it.client.setUps.at(-1), 'SET default_transaction_read_only = on; LISTEN "changes"; LISTEN "a ""name"""');
+      assert.equal(
+        it.client.setUps.at(-1),
+        'SET default_transaction_read_only = on; LISTEN "changes"; LISTEN "a ""name"""'
+      );
       it.client.closed = Promise.resolve();
       await isAsked(it, 'k');
       assert.equal(it.client.setUps.length, 3);
@@ -386,20 +427,27 @@ describe('ResponseCache', () => {
       assert.equal(it.client.setUps.at(-1), 'UNLISTEN "changes"');
       it.client.closed = Promise.resolve();
       await isAsked(it, 'l');
-      assert.equal(it.client.setUps.at(-1), 'SET default_transaction_read_only = on; LISTEN "a ""name"""', 'not what it has left');
+      assert.equal(
+        it.client.setUps.at(-1),
+        'SET default_transaction_read_only = on; LISTEN "a ""name"""',
+        'not what it has left'
+      );
     });
 
     it('forgets the tag that a notification names, all tags where it names none, and nothing by other channels', async () => {
       const it = await listening(['changes']);
       const given = { a: { tags: ['x'] }, b: { tags: ['y'] }, c: {} };
       for (const [channel, payload, left] of [
-        ['changes', 'x', ['b', 'c']], ['changes', '', ['c']], ['changes', 'z', ['a', 'b', 'c']], ['others', 'x', ['a', 'b', 'c']]
+        ['changes', 'x', ['b', 'c']],
+        ['changes', '', ['c']],
+        ['changes', 'z', ['a', 'b', 'c']],
+        ['others', 'x', ['a', 'b', 'c']]
       ]) {
         it.cache.clear();
         for (const key in given) await it.fill(key, key, given[key]);
         it.notify(channel, payload);
         const kept = [];
-        for (const key in given) if (!await isAsked(it, key, given[key])) kept.push(key);
+        for (const key in given) if (!(await isAsked(it, key, given[key]))) kept.push(key);
         assert.deepEqual(kept, left, `${channel} ${payload}`);
       }
     });

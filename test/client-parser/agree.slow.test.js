@@ -26,16 +26,21 @@ describe('The type table', () => {
 
   before(async () => {
     ({ client, bytes, decoded } = await readTypeTable());
-    web = http.createServer((request, response) => {
-      const { pathname } = new URL(request.url, 'http://localhost');
-      const [, format, index] = /^\/result\/([01])\/(\d+)$/.exec(pathname) ?? [];
-      const body = format ? bytes[format][index]
-        : pathname === '/read.js' ? SCRIPT
-        : /^\/client-parser\/[\w-]+\.js$/.test(pathname) ? fs.readFileSync(path.join(FOLDER, path.basename(pathname)))
-        : '<!doctype html><title>test</title>';
-      const type = format ? 'application/x-postgresql' : pathname.endsWith('.js') ? 'text/javascript' : 'text/html';
-      response.writeHead(200, { 'content-type': type }).end(body);
-    }).listen(0, '127.0.0.1');
+    web = http
+      .createServer((request, response) => {
+        const { pathname } = new URL(request.url, 'http://localhost');
+        const [, format, index] = /^\/result\/([01])\/(\d+)$/.exec(pathname) ?? [];
+        const body = format
+          ? bytes[format][index]
+          : pathname === '/read.js'
+            ? SCRIPT
+            : /^\/client-parser\/[\w-]+\.js$/.test(pathname)
+              ? fs.readFileSync(path.join(FOLDER, path.basename(pathname)))
+              : '<!doctype html><title>test</title>';
+        const type = format ? 'application/x-postgresql' : pathname.endsWith('.js') ? 'text/javascript' : 'text/html';
+        response.writeHead(200, { 'content-type': type }).end(body);
+      })
+      .listen(0, '127.0.0.1');
     await once(web, 'listening');
   });
 
@@ -53,12 +58,15 @@ describe('The type table', () => {
       const page = await browser.newPage();
       await page.goto(`http://127.0.0.1:${web.address().port}/`);
       for (const format of [0, 1]) {
-        const seen = await page.evaluate(async ({ format, count }) => {
-          const { read } = await import('/read.js');
-          const results = [];
-          for (let i = 0; i < count; i++) results.push(await read(fetch(`/result/${format}/${i}`)));
-          return results;
-        }, { format, count: TEXTS.length });
+        const seen = await page.evaluate(
+          async ({ format, count }) => {
+            const { read } = await import('/read.js');
+            const results = [];
+            for (let i = 0; i < count; i++) results.push(await read(fetch(`/result/${format}/${i}`)));
+            return results;
+          },
+          { format, count: TEXTS.length }
+        );
         TEXTS.forEach((text, i) => assert.deepEqual(seen[i], show(decoded[format][i]), text.slice(0, 200)));
       }
     } finally {

@@ -49,11 +49,16 @@ describe('client-parser in Chromium', () => {
   before(async function () {
     skipUnless(this, 'chromium');
     database = await startServer({ auth: 'trust' });
-    const list = (type, values) => values.map(value => `'${value.replaceAll('\'', '\'\'')}'::${type}`);
+    const list = (type, values) => values.map(value => `'${value.replaceAll("'", "''")}'::${type}`);
     const selects = [
       ...Object.entries(STRINGS).flatMap(([type, values]) => list(type, values.slice(0, 60))),
       ...Object.entries(NUMBERS).flatMap(([type, [, values]]) => list(type, values.slice(0, 60))),
-      ...Object.entries(OTHERS).flatMap(([type, pairs]) => list(type, pairs.map(([value]) => value))),
+      ...Object.entries(OTHERS).flatMap(([type, pairs]) =>
+        list(
+          type,
+          pairs.map(([value]) => value)
+        )
+      ),
       ...RECORDS
     ];
     const text = `SELECT ${selects.join(', ')}`;
@@ -65,17 +70,22 @@ describe('client-parser in Chromium', () => {
     server = http.createServer((request, response) => {
       const { pathname } = new URL(request.url, 'http://localhost');
       const [, format] = /^\/result\/([01])$/.exec(pathname) ?? [];
-      const file = files[pathname] ?? (/^\/client-parser\/[\w-]+\.js$/.test(pathname)
-        ? ['text/javascript', fs.readFileSync(path.join(FOLDER, path.basename(pathname)))]
-        : format && ['application/x-postgresql', results[format]]);
+      const file =
+        files[pathname] ??
+        (/^\/client-parser\/[\w-]+\.js$/.test(pathname)
+          ? ['text/javascript', fs.readFileSync(path.join(FOLDER, path.basename(pathname)))]
+          : format && ['application/x-postgresql', results[format]]);
       response.writeHead(file ? 200 : 404, { 'content-type': file ? file[0] : 'text/plain' });
       response.end(file ? file[1] : 'not found');
     });
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
 
-    const { read } = await import(`data:text/javascript,${encodeURIComponent(
-      SCRIPT.replace('/client-parser/index.js', pathToFileURL(path.join(FOLDER, 'index.js'))))}`);
+    const { read } = await import(
+      `data:text/javascript,${encodeURIComponent(
+        SCRIPT.replace('/client-parser/index.js', pathToFileURL(path.join(FOLDER, 'index.js')))
+      )}`
+    );
     expected = [await read(results[0]), await read(results[1])];
     browser = await launchBrowser();
     page = await browser.newPage();
@@ -101,7 +111,10 @@ describe('client-parser in Chromium', () => {
   it('reads in a Web Worker, from a response and from a transferred buffer', async () => {
     const values = await page.evaluate(async () => {
       const worker = new Worker('/worker.js', { type: 'module' });
-      const answer = () => new Promise(resolve => { worker.onmessage = event => resolve(event.data); });
+      const answer = () =>
+        new Promise(resolve => {
+          worker.onmessage = event => resolve(event.data);
+        });
       worker.postMessage('/result/1');
       const streamed = await answer();
       const buffer = await (await fetch('/result/1')).arrayBuffer();
@@ -117,7 +130,9 @@ describe('client-parser in Chromium', () => {
       const { active } = await navigator.serviceWorker.ready;
       const { port1, port2 } = new MessageChannel();
       active.postMessage('/result/1', [port2]);
-      return new Promise(resolve => { port1.onmessage = event => resolve(event.data); });
+      return new Promise(resolve => {
+        port1.onmessage = event => resolve(event.data);
+      });
     });
     assert.deepEqual(values, expected[1]);
   });

@@ -29,19 +29,24 @@ describe('client-parser, Client', () => {
   }
 
   it('reads a result of literal bytes', () => {
-    const client = read(hex(`
+    const client = read(
+      hex(`
       54 0000002f 0002
         6964 00 00004001 0001 00000017 0004 ffffffff 0000
         6e 00 00000000 0000 00000019 ffff 00000007 0000
       44 00000011 0002 00000003 343432 ffffffff
       43 0000000d 53454c4543542031 00
-      5a 00000005 49`));
+      5a 00000005 49`)
+    );
     const { stream } = client;
     assert.deepEqual(stream.rowParser.columns, [
       { name: 'id', tableOid: 16385, tableColumnIndex: 1, typeOid: 23, typeLen: 4, typeModifier: -1, binary: 0 },
       { name: 'n', tableOid: 0, tableColumnIndex: 0, typeOid: 25, typeLen: -1, typeModifier: 7, binary: 0 }
     ]);
-    assert.deepEqual(stream.rows.map(row => row.toObject()), [{ id: '442', n: null }]);
+    assert.deepEqual(
+      stream.rows.map(row => row.toObject()),
+      [{ id: '442', n: null }]
+    );
     assert.equal(stream.cmd, 'SELECT');
     assert.equal(stream.rowCount, 1);
     client.end();
@@ -62,7 +67,10 @@ describe('client-parser, Client', () => {
     client.onData(dataRow('2').subarray(0, 9));
     assert.equal(rows.length, 1);
     client.onData(dataRow('2').subarray(9));
-    assert.deepEqual(rows.map(row => row.a), ['1', '2']);
+    assert.deepEqual(
+      rows.map(row => row.a),
+      ['1', '2']
+    );
     assert.equal(client.stream.rows, rows);
   });
 
@@ -71,12 +79,27 @@ describe('client-parser, Client', () => {
       const client = read(rowDescription(['b'], ['__proto__'], ['b']), dataRow('1', null, '3'));
       const { stream } = client;
       if (rowsFirst) assert.equal(stream.rows.length, 1);
-      assert.deepEqual(stream.objects.map(Object.entries), [[['b', '3'], ['__proto__', null]]]);
+      assert.deepEqual(stream.objects.map(Object.entries), [
+        [
+          ['b', '3'],
+          ['__proto__', null]
+        ]
+      ]);
       assert.equal(Object.getPrototypeOf(stream.objects[0]), Object.prototype);
       client.onData(Buffer.concat([dataRow('4', '5', '6'), dataRow('7', '8', '9')]));
-      assert.deepEqual(stream.arrays, [['1', null, '3'], ['4', '5', '6'], ['7', '8', '9']]);
-      assert.deepEqual(stream.objects.map(object => object.b), ['3', '6', '9']);
-      assert.deepEqual(stream.rows.map(row => row.toArray()), stream.arrays);
+      assert.deepEqual(stream.arrays, [
+        ['1', null, '3'],
+        ['4', '5', '6'],
+        ['7', '8', '9']
+      ]);
+      assert.deepEqual(
+        stream.objects.map(object => object.b),
+        ['3', '6', '9']
+      );
+      assert.deepEqual(
+        stream.rows.map(row => row.toArray()),
+        stream.arrays
+      );
       client.onData(rowDescription(['a']));
       client.onData(dataRow('x'));
       assert.deepEqual(stream.arrays[3], ['x'], 'of another result');
@@ -91,10 +114,13 @@ describe('client-parser, Client', () => {
     let off = description.length;
     stream.message('T', bytes, 0, off);
     rows.forEach(({ length }, i) => {
-      stream.message('D', bytes, off, off += length);
+      stream.message('D', bytes, off, (off += length));
       if (i % 50 === 0) assert.equal(stream.objects[i].a, `a text of row ${i}`);
     });
-    assert.deepEqual(stream.objects, rows.map((_, i) => ({ a: `a text of row ${i}` })));
+    assert.deepEqual(
+      stream.objects,
+      rows.map((_, i) => ({ a: `a text of row ${i}` }))
+    );
   });
 
   it('forgets the rows so far when they are replaced', () => {
@@ -104,7 +130,10 @@ describe('client-parser, Client', () => {
     assert.deepEqual([stream.objects, stream.arrays], [[], []]);
     stream.write(dataRow('2'));
     assert.equal(stream.rows, rows);
-    assert.deepEqual(rows.map(row => row.a), ['2']);
+    assert.deepEqual(
+      rows.map(row => row.a),
+      ['2']
+    );
   });
 
   it('does not copy rows, except those that lie across chunks', () => {
@@ -118,7 +147,10 @@ describe('client-parser, Client', () => {
     assert.deepEqual(Buffer.from(put), dataRow('x'));
     const two = Uint8Array.from(Buffer.concat([description, dataRow('1'), dataRow('2'), dataRow('3')]));
     const { rows } = read(two.subarray(0, cut), two.subarray(cut)).stream;
-    assert.deepEqual(rows.map(row => row.rowBuffer.buffer === two.buffer), [false, true, true]);
+    assert.deepEqual(
+      rows.map(row => row.rowBuffer.buffer === two.buffer),
+      [false, true, true]
+    );
   });
 
   it('reads command tags', () => {
@@ -146,9 +178,15 @@ describe('client-parser, Client', () => {
     suspended.onData(Buffer.concat([dataRow('2'), commandComplete('SELECT 1')]));
     suspended.onData(Buffer.concat([rowDescription(['b']), dataRow('3'), commandComplete('SELECT 1')]));
     suspended.end();
-    assert.deepEqual(suspended.stream.rows.map(row => row.toObject()), [{ a: '1' }, { a: '2' }, { b: '3' }]);
+    assert.deepEqual(
+      suspended.stream.rows.map(row => row.toObject()),
+      [{ a: '1' }, { a: '2' }, { b: '3' }]
+    );
     const together = read(Buffer.concat([SELECT_1, rowDescription(['b']), dataRow('3')]));
-    assert.deepEqual(together.stream.rows.map(row => row.toObject()), [{ a: 'x' }, { b: '3' }]);
+    assert.deepEqual(
+      together.stream.rows.map(row => row.toObject()),
+      [{ a: 'x' }, { b: '3' }]
+    );
   });
 
   it('takes a map of decoders by type OID, and nothing like one', async () => {
@@ -168,13 +206,20 @@ describe('client-parser, Client', () => {
     const program = `import { RowReader } from ${JSON.stringify(pathToFileURL(require.resolve('../../client-parser/row-reader.js')))};
       try { new RowReader({ decode: true }); } catch (error) { console.log(error.name, error.message); }
       new RowReader({ decode: false });`;
-    const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', program], { encoding: 'utf8' });
+    const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', program], {
+      encoding: 'utf8'
+    });
     assert.equal(stdout, 'TypeError decode needs OIDs, or index.js\n', stderr);
   });
 
   it('reads COPY data', () => {
-    const client = read(message('H', [0, 0, 2, 0, 0, 0, 0]), message('d', '1\t2\n'), message('d', ''),
-      message('c'), commandComplete('COPY 2'));
+    const client = read(
+      message('H', [0, 0, 2, 0, 0, 0, 0]),
+      message('d', '1\t2\n'),
+      message('d', ''),
+      message('c'),
+      commandComplete('COPY 2')
+    );
     const { stream } = client;
     assert.deepEqual(stream.rows, [Uint8Array.from(Buffer.from('1\t2\n')), Uint8Array.of()]);
     assert.deepEqual([stream.format, stream.columnCount, stream.columnFormats], [0, 2, [0, 0]]);
@@ -184,27 +229,59 @@ describe('client-parser, Client', () => {
 
   it('passes over notices, parameters, notifications and acknowledgements', () => {
     const client = read(
-      message('R', [0, 0, 0, 0]), message('S', 'TimeZone\0UTC\0'), message('K', [0, 0, 0, 1, 0, 0, 0, 2]),
-      message('Z', 'I'), message('1'), message('t', [0, 0]), message('n'), message('2'),
-      message('N', 'Mhello\0\0'), message('A', [0, 0, 0, 1], 'c\0p\0'), SELECT_1, message('3'),
-      message('Z', 'I'));
+      message('R', [0, 0, 0, 0]),
+      message('S', 'TimeZone\0UTC\0'),
+      message('K', [0, 0, 0, 1, 0, 0, 0, 2]),
+      message('Z', 'I'),
+      message('1'),
+      message('t', [0, 0]),
+      message('n'),
+      message('2'),
+      message('N', 'Mhello\0\0'),
+      message('A', [0, 0, 0, 1], 'c\0p\0'),
+      SELECT_1,
+      message('3'),
+      message('Z', 'I')
+    );
     assert.equal(client.stream.rows.length, 1);
     client.end();
   });
 
   it('throws a PostgresError with every field', () => {
-    const error = message('E', 'SFEHLER\0VERROR\0C23505\0Mm\0Dd\0Hh\0P7\0p8\0qq\0Ww\0',
-      'ss\0tt\0cc\0dd\0nn\0Ff.c\0L9\0Rr\0?x\0\0');
-    assert.throws(() => read(error), thrown => {
-      assert.equal(thrown.name, 'PostgresError');
-      assert.equal(thrown.message, 'm');
-      assert.deepEqual({ ...thrown }, {
-        severity: 'ERROR', code: '23505', detail: 'd', hint: 'h', position: 7, internalPosition: 8,
-        internalQuery: 'q', where: 'w', schema: 's', table: 't', column: 'c', dataType: 'd', constraint: 'n',
-        file: 'f.c', line: 9, routine: 'r'
-      });
-      return true;
-    });
+    const error = message(
+      'E',
+      'SFEHLER\0VERROR\0C23505\0Mm\0Dd\0Hh\0P7\0p8\0qq\0Ww\0',
+      'ss\0tt\0cc\0dd\0nn\0Ff.c\0L9\0Rr\0?x\0\0'
+    );
+    assert.throws(
+      () => read(error),
+      thrown => {
+        assert.equal(thrown.name, 'PostgresError');
+        assert.equal(thrown.message, 'm');
+        assert.deepEqual(
+          { ...thrown },
+          {
+            severity: 'ERROR',
+            code: '23505',
+            detail: 'd',
+            hint: 'h',
+            position: 7,
+            internalPosition: 8,
+            internalQuery: 'q',
+            where: 'w',
+            schema: 's',
+            table: 't',
+            column: 'c',
+            dataType: 'd',
+            constraint: 'n',
+            file: 'f.c',
+            line: 9,
+            routine: 'r'
+          }
+        );
+        return true;
+      }
+    );
     assert.throws(() => read(message('E', [0])), { name: 'PostgresError', message: 'no message' });
   });
 
@@ -212,10 +289,16 @@ describe('client-parser, Client', () => {
     const client = new Client();
     const bytes = Buffer.concat([description, dataRow('1'), ERROR, ERROR, SELECT_1.subarray(0, -3)]);
     assert.throws(() => client.onData(bytes), { code: '22012' });
-    assert.deepEqual(client.stream.rows.map(row => row.a), ['1']);
+    assert.deepEqual(
+      client.stream.rows.map(row => row.a),
+      ['1']
+    );
     assert.throws(() => client.onData(SELECT_1.subarray(-3)), { code: '22012' });
     client.end();
-    assert.deepEqual(client.stream.rows.map(row => row.a), ['1', 'x']);
+    assert.deepEqual(
+      client.stream.rows.map(row => row.a),
+      ['1', 'x']
+    );
   });
 
   it('throws when the stream ends too early', () => {
@@ -278,12 +361,20 @@ describe('client-parser, Client', () => {
 
     it('throws for a row that does not fit its description', () => {
       for (const row of [
-        '44 00000004', '44 00000005 00', '44 00000006 0000', '44 00000006 0001', '44 00000008 0001 0000',
-        '44 00000010 0002 00000001 78 00000001 79', '44 0000000b 0001 00000002 78',
+        '44 00000004',
+        '44 00000005 00',
+        '44 00000006 0000',
+        '44 00000006 0001',
+        '44 00000008 0001 0000',
+        '44 00000010 0002 00000001 78 00000001 79',
+        '44 0000000b 0001 00000002 78',
         '44 0000000b 0001 00000000 78',
-        '44 0000000b 0001 7fffffff 78', '44 0000000b 0001 fffffffe 78', '44 0000000b 0001 ffffffff 78',
+        '44 0000000b 0001 7fffffff 78',
+        '44 0000000b 0001 fffffffe 78',
+        '44 0000000b 0001 ffffffff 78',
         '44 0000000b 0001 80000000 78'
-      ]) refuse(description, hex(row), dataRow('secret of the next message'));
+      ])
+        refuse(description, hex(row), dataRow('secret of the next message'));
       refuse(rowDescription(), hex('44 00000007 0000 00'));
     });
 
@@ -297,9 +388,18 @@ describe('client-parser, Client', () => {
 
     it('throws for other messages of a wrong length', () => {
       for (const bad of [
-        message('C', 'SELECT 1'), message('C'), message('C', 'SELECT 1\0\0'), message('H', [0, 0, 1]),
-        message('H'), message('E'), message('E', 'Mx'), message('E', 'Mx\0'), message('E', 'Mx\0\0\0'), message('E', 'M')
-      ]) refuse(bad, message('Z', 'I'), SELECT_1);
+        message('C', 'SELECT 1'),
+        message('C'),
+        message('C', 'SELECT 1\0\0'),
+        message('H', [0, 0, 1]),
+        message('H'),
+        message('E'),
+        message('E', 'Mx'),
+        message('E', 'Mx\0'),
+        message('E', 'Mx\0\0\0'),
+        message('E', 'M')
+      ])
+        refuse(bad, message('Z', 'I'), SELECT_1);
     });
   });
 
@@ -309,7 +409,9 @@ describe('client-parser, Client', () => {
       complete: true,
       message: (type, bytes, start, end) => frames.push(bytes.subarray(start, end))
     };
-    beforeEach(() => { frames.length = 0; });
+    beforeEach(() => {
+      frames.length = 0;
+    });
 
     it('does not take memory for bytes that were only announced', () => {
       const reader = new FrameReader(receiver);

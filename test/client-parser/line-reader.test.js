@@ -3,21 +3,31 @@
 const assert = require('node:assert/strict');
 const { connected } = require('../support');
 
-const ROWS = [{ id: 1, name: 'Ada "✓" \u2028' }, { id: 2, name: null }, { id: 3, name: '🐘'.repeat(50) }];
+const ROWS = [
+  { id: 1, name: 'Ada "✓" \u2028' },
+  { id: 2, name: null },
+  { id: 3, name: '🐘'.repeat(50) }
+];
 const LINES = Buffer.from(ROWS.map(row => `${JSON.stringify(row)}\n`).join(''));
 
 /** A response, as fetch gives it, with these chunks. */
-const answer = (chunks, type = 'application/x-ndjson', fail) => new Response(new ReadableStream({
-  pull(controller) {
-    if (chunks.length > 0) controller.enqueue(Uint8Array.from(chunks.shift()));
-    else if (fail) controller.error(fail);
-    else controller.close();
-  }
-}), { headers: { 'content-type': type } });
+const answer = (chunks, type = 'application/x-ndjson', fail) =>
+  new Response(
+    new ReadableStream({
+      pull(controller) {
+        if (chunks.length > 0) controller.enqueue(Uint8Array.from(chunks.shift()));
+        else if (fail) controller.error(fail);
+        else controller.close();
+      }
+    }),
+    { headers: { 'content-type': type } }
+  );
 
 describe('client-parser, rows() of newline-delimited JSON', () => {
   let rows;
-  before(async () => { ({ rows } = await import('../../client-parser/index.js')); });
+  before(async () => {
+    ({ rows } = await import('../../client-parser/index.js'));
+  });
 
   async function collect(source, options) {
     const list = [];
@@ -58,10 +68,17 @@ describe('client-parser, rows() of newline-delimited JSON', () => {
   });
 
   it('throws, after the rows that came before, a ProtocolError for a line that is none or is cut off', async () => {
-    for (const bytes of [Buffer.concat([LINES, Buffer.from('{"a":\n{}\n')]), Buffer.concat([LINES, LINES.subarray(0, 9)])]) {
+    for (const bytes of [
+      Buffer.concat([LINES, Buffer.from('{"a":\n{}\n')]),
+      Buffer.concat([LINES, LINES.subarray(0, 9)])
+    ]) {
       const list = [];
-      await assert.rejects(async () => { for await (const row of rows(answer([bytes]))) list.push(row); },
-        { name: 'ProtocolError', message: 'no JSON line', code: '08P01' });
+      await assert.rejects(
+        async () => {
+          for await (const row of rows(answer([bytes]))) list.push(row);
+        },
+        { name: 'ProtocolError', message: 'no JSON line', code: '08P01' }
+      );
       assert.deepEqual(list, ROWS);
     }
   });
@@ -69,7 +86,9 @@ describe('client-parser, rows() of newline-delimited JSON', () => {
   it('throws what the source throws', async () => {
     const lost = new TypeError('the network has gone');
     const list = [];
-    await assert.rejects(async () => { for await (const row of rows(answer([LINES], undefined, lost))) list.push(row); }, lost);
+    await assert.rejects(async () => {
+      for await (const row of rows(answer([LINES], undefined, lost))) list.push(row);
+    }, lost);
     assert.deepEqual(list, ROWS);
   });
 
@@ -84,12 +103,19 @@ describe('client-parser, rows() of newline-delimited JSON', () => {
   it('reads what queryTo writes', async () => {
     const client = await connected();
     const { readable, writable } = new TransformStream();
-    const text = "SELECT i AS id, repeat('\u2028\n\"', i % 90) AS name, ARRAY[i, NULL] AS list FROM generate_series(1, 5000) i";
+    const text =
+      "SELECT i AS id, repeat('\u2028\n\"', i % 90) AS name, ARRAY[i, NULL] AS list FROM generate_series(1, 5000) i";
     const [list] = await Promise.all([
       collect(new Response(readable, { headers: { 'content-type': 'application/x-ndjson' } })),
       client.queryTo(writable, text, [], { as: 'ndjson' })
     ]);
-    assert.deepEqual(list, Array.from({ length: 5000 }, (_, i) =>
-      ({ id: i + 1, name: '\u2028\n"'.repeat((i + 1) % 90), list: [i + 1, null] })));
+    assert.deepEqual(
+      list,
+      Array.from({ length: 5000 }, (_, i) => ({
+        id: i + 1,
+        name: '\u2028\n"'.repeat((i + 1) % 90),
+        list: [i + 1, null]
+      }))
+    );
   });
 });

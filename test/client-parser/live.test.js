@@ -34,7 +34,10 @@ describe('live', () => {
       server.closeAllConnections();
     });
     const next = async (bytes, headers = { 'content-type': TYPE }, status = 200) => {
-      while (waiting.length === 0) await new Promise(resolve => { wake = resolve; });
+      while (waiting.length === 0)
+        await new Promise(resolve => {
+          wake = resolve;
+        });
       const { request, response } = waiting.shift();
       response.writeHead(status, headers);
       response.write(bytes);
@@ -58,20 +61,38 @@ describe('live', () => {
     const { request, response } = await next(whole(['1', 'x'], ['2', 'y'], ['3', null]));
     assert.deepEqual([request.headers.accept, request.headers['x-own']], [TYPE, 'yes']);
     const before = await first;
-    assert.deepEqual(rows(before), [['1', 'x'], ['2', 'y'], ['3', null]]);
+    assert.deepEqual(rows(before), [
+      ['1', 'x'],
+      ['2', 'y'],
+      ['3', null]
+    ]);
     assert.deepEqual([before.connected, before.columns.map(({ name }) => name)], [true, ['a', 'b']]);
     const second = value();
     response.write(Buffer.concat([copy(2, 1), dataRow('4', 'z'), copy(0, 2), END]));
     const after = await second;
-    assert.deepEqual(rows(after), [['3', null], ['4', 'z'], ['1', 'x'], ['2', 'y']]);
+    assert.deepEqual(rows(after), [
+      ['3', null],
+      ['4', 'z'],
+      ['1', 'x'],
+      ['2', 'y']
+    ]);
     assert.notEqual(after, before);
-    assert.deepEqual([before[2], before[0], before[1]].map((row, i) => row === after[[0, 2, 3][i]]), [true, true, true]);
+    assert.deepEqual(
+      [before[2], before[0], before[1]].map((row, i) => row === after[[0, 2, 3][i]]),
+      [true, true, true]
+    );
   });
 
   it('decodes values, or leaves strings with decode: false', async () => {
     const described = Buffer.from(rowDescription('a', 'b'));
     described.writeUInt32BE(23, 7 + 2 + 6);
-    for (const [options, expected] of [[undefined, 7], [{ decode: true }, 7], [{ decode: { 23: Number } }, 7], [{ decode: {} }, '7'], [{ decode: false }, '7']]) {
+    for (const [options, expected] of [
+      [undefined, 7],
+      [{ decode: true }, 7],
+      [{ decode: { 23: Number } }, 7],
+      [{ decode: {} }, '7'],
+      [{ decode: false }, '7']
+    ]) {
       const { next, value } = await reading(options);
       const first = value();
       await next(Buffer.concat([described, dataRow('7', 'x'), END]));
@@ -91,7 +112,7 @@ describe('live', () => {
     }
     assert.equal((await first).length, 2);
     let isGiven = false;
-    const second = value().then(list => (isGiven = true, list));
+    const second = value().then(list => ((isGiven = true), list));
     response.write(Buffer.concat([copy(0, 2), dataRow('3', 'z')]));
     await sleep(20);
     assert.equal(isGiven, false);
@@ -109,7 +130,10 @@ describe('live', () => {
     await sleep(20);
     response.destroy();
     const lost = await value();
-    assert.deepEqual([lost.connected, lost[0] === before[0], lost.columns.map(({ name }) => name)], [false, true, ['a', 'b']]);
+    assert.deepEqual(
+      [lost.connected, lost[0] === before[0], lost.columns.map(({ name }) => name)],
+      [false, true, ['a', 'b']]
+    );
     const third = value();
     await next(Buffer.concat([other, END]));
     const after = await third;
@@ -121,8 +145,14 @@ describe('live', () => {
     const first = value();
     const { response } = await next(whole(['1', 'x']));
     await first;
-    response.write(Buffer.concat([dataRow('2', 'y'), END, copy(0, 1), dataRow('3', 'z'), END, copy(0, 2), dataRow('4', ''), END]));
-    assert.deepEqual(rows(await value()), [['2', 'y'], ['3', 'z'], ['4', '']]);
+    response.write(
+      Buffer.concat([dataRow('2', 'y'), END, copy(0, 1), dataRow('3', 'z'), END, copy(0, 2), dataRow('4', ''), END])
+    );
+    assert.deepEqual(rows(await value()), [
+      ['2', 'y'],
+      ['3', 'z'],
+      ['4', '']
+    ]);
     await page.return();
   });
 
@@ -184,15 +214,37 @@ describe('live', () => {
   it('throws for 4xx, and for what is no live result', async () => {
     const cases = [
       ['no', {}, 403, { name: 'ResponseError', status: 403 }],
-      ['<html>', { 'content-type': 'text/html' }, 200, { name: 'ProtocolError', message: 'the response is no live result' }],
+      [
+        '<html>',
+        { 'content-type': 'text/html' },
+        200,
+        { name: 'ProtocolError', message: 'the response is no live result' }
+      ],
       ['<html>', { 'content-type': TYPE }, 200, { name: 'ProtocolError' }],
-      [dataRow('x'), { 'content-type': TYPE }, 200, { name: 'ProtocolError', message: 'a live result without a RowDescription' }],
-      [Buffer.concat([whole(['1', 'x']), copy(0, 2)]), { 'content-type': TYPE }, 200, { message: 'a copy of rows that are not there' }],
-      [Buffer.concat([whole(), message('A', 0, 'other\0x\0')]), { 'content-type': TYPE }, 200, { message: 'a copy of rows that are not there' }]
+      [
+        dataRow('x'),
+        { 'content-type': TYPE },
+        200,
+        { name: 'ProtocolError', message: 'a live result without a RowDescription' }
+      ],
+      [
+        Buffer.concat([whole(['1', 'x']), copy(0, 2)]),
+        { 'content-type': TYPE },
+        200,
+        { message: 'a copy of rows that are not there' }
+      ],
+      [
+        Buffer.concat([whole(), message('A', 0, 'other\0x\0')]),
+        { 'content-type': TYPE },
+        200,
+        { message: 'a copy of rows that are not there' }
+      ]
     ];
     for (const [bytes, headers, status, expected] of cases) {
       const { next, page } = await reading();
-      const all = (async () => { for await (const each of page) assert.equal(each.connected, true); })();
+      const all = (async () => {
+        for await (const each of page) assert.equal(each.connected, true);
+      })();
       await next(bytes, headers, status);
       await assert.rejects(all, expected);
       assert.deepEqual(await page.next(), { value: undefined, done: true });
@@ -207,11 +259,14 @@ describe('live', () => {
     (await next('', { 'content-type': TYPE }, 204)).response.end();
     await failed;
     const bomb = await reading();
-    const all = (async () => { for await (const each of bomb.page) assert.ok(each.length <= 1e6); })();
+    const all = (async () => {
+      for await (const each of bomb.page) assert.ok(each.length <= 1e6);
+    })();
     const doubled = Array.from({ length: 25 }, (_, i) => Buffer.concat([copy(0, 2 ** i), copy(0, 2 ** i), END]));
     await bomb.next(Buffer.concat([whole(['1', 'x']), ...doubled]));
     await assert.rejects(all, { name: 'ProtocolError', message: 'a live result of more than 1000000 rows' });
-    for (const timeout of [0, -1, NaN, '']) assert.throws(() => live('/', { timeout }), { name: 'TypeError', message: /timeout must be/ });
+    for (const timeout of [0, -1, NaN, ''])
+      assert.throws(() => live('/', { timeout }), { name: 'TypeError', message: /timeout must be/ });
   });
 
   it('takes any timeout, such as Infinity', async () => {
@@ -224,7 +279,13 @@ describe('live', () => {
   });
 
   it('throws what a decoder throws', async () => {
-    const { next, page } = await reading({ decode: { 25() { throw new RangeError('mine'); } } });
+    const { next, page } = await reading({
+      decode: {
+        25() {
+          throw new RangeError('mine');
+        }
+      }
+    });
     const first = page.next();
     await next(whole(['1', 'x']));
     await assert.rejects(first, { name: 'RangeError', message: 'mine' });
@@ -264,7 +325,9 @@ describe('live', () => {
 
   it('ends by break, which ends the request', async () => {
     const { next, page } = await reading();
-    const loop = (async () => { for await (const each of page) if (each.length > 0) break; })();
+    const loop = (async () => {
+      for await (const each of page) if (each.length > 0) break;
+    })();
     const { response } = await next(whole(['1', 'x']));
     await loop;
     await once(response, 'close');
@@ -291,14 +354,19 @@ describe('live', () => {
     const pauses = [];
     const { fetch, setTimeout: wait } = globalThis;
     let attempts = 0;
-    globalThis.fetch = async () => { throw new TypeError(`attempt ${++attempts}`); };
+    globalThis.fetch = async () => {
+      throw new TypeError(`attempt ${++attempts}`);
+    };
     globalThis.setTimeout = (callback, time, ...args) => {
       pauses.push(time);
       return wait(callback, 0, ...args);
     };
     const page = live('http://localhost/');
     const ended = page.next().catch(() => {});
-    while (attempts < 40) await new Promise(resolve => { setImmediate(resolve); });
+    while (attempts < 40)
+      await new Promise(resolve => {
+        setImmediate(resolve);
+      });
     Object.assign(globalThis, { fetch, setTimeout: wait });
     await page.return();
     await ended;

@@ -18,13 +18,28 @@ function message(type, ...parts) {
 }
 
 /** @returns {Buffer} a RowDescription; its columns are [name, type OID, format] */
-const rowDescription = (...columns) => message('T', int16(columns.length), ...columns.flatMap(
-  ([name, typeOid = 25, format = 0]) =>
-    [`${name}\0`, int32(0), int16(0), int32(typeOid), int16(-1), int32(-1), int16(format)]));
+const rowDescription = (...columns) =>
+  message(
+    'T',
+    int16(columns.length),
+    ...columns.flatMap(([name, typeOid = 25, format = 0]) => [
+      `${name}\0`,
+      int32(0),
+      int16(0),
+      int32(typeOid),
+      int16(-1),
+      int32(-1),
+      int16(format)
+    ])
+  );
 
 /** @returns {Buffer} a DataRow of strings, bytes or null */
-const dataRow = (...values) => message('D', int16(values.length), ...values.flatMap(value => value === null
-  ? [int32(-1)] : [int32(Buffer.from(value).length), value]));
+const dataRow = (...values) =>
+  message(
+    'D',
+    int16(values.length),
+    ...values.flatMap(value => (value === null ? [int32(-1)] : [int32(Buffer.from(value).length), value]))
+  );
 
 const commandComplete = tag => message('C', `${tag}\0`);
 
@@ -52,13 +67,15 @@ function open(server) {
  */
 async function fetchResults(server, texts, format) {
   const socket = open(server);
-  const request = texts.map(text => Buffer.concat([
-    message('P', `\0${text}\0`, int16(0)),
-    message('B', '\0\0', int16(0), int16(0), int16(1), int16(format)),
-    message('D', 'P\0'),
-    message('E', '\0', int32(0)),
-    message('S')
-  ]));
+  const request = texts.map(text =>
+    Buffer.concat([
+      message('P', `\0${text}\0`, int16(0)),
+      message('B', '\0\0', int16(0), int16(0), int16(1), int16(format)),
+      message('D', 'P\0'),
+      message('E', '\0', int32(0)),
+      message('S')
+    ])
+  );
   const results = [];
   let packets = [];
   let held = Buffer.alloc(0);
@@ -68,7 +85,8 @@ async function fetchResults(server, texts, format) {
       const packet = held.subarray(0, 1 + held.readUInt32BE(1));
       held = held.subarray(packet.length);
       if (packet[0] !== 90) packets.push(packet);
-      else { // ReadyForQuery, the first one that of the connection
+      else {
+        // ReadyForQuery, the first one that of the connection
         if (results.push(Buffer.concat(packets)) === 1) socket.write(Buffer.concat(request));
         packets = [];
         if (results.length > texts.length) return results.slice(1);
@@ -93,5 +111,13 @@ async function record(server, messages) {
 }
 
 module.exports = {
-  message, rowDescription, dataRow, commandComplete, hex, int16, int32, fetchResults, record
+  message,
+  rowDescription,
+  dataRow,
+  commandComplete,
+  hex,
+  int16,
+  int32,
+  fetchResults,
+  record
 };

@@ -8,7 +8,9 @@ const { rowDescription, dataRow, commandComplete } = require('./query');
 describe('client-parser, rows', () => {
   let parser;
 
-  before(async () => { parser = await import('../../client-parser/index.js'); });
+  before(async () => {
+    parser = await import('../../client-parser/index.js');
+  });
 
   /** The only row of a result. */
   function rowOf(columns, values, binary = 0, options) {
@@ -24,8 +26,10 @@ describe('client-parser, rows', () => {
     const row = rowOf([['id'], ['name'], ['nothing']], ['1', 'Ä', null]);
     assert.deepEqual([row.id, row.name, row.nothing], ['1', 'Ä', null]);
     assert.deepEqual([row[2], row[0], row[1], row[3]], [null, '1', 'Ä', undefined]);
-    assert.deepEqual([row.get('name'), row.get(0), row.get('none'), row.get(3), row.get(-1)],
-      ['Ä', '1', undefined, undefined, undefined]);
+    assert.deepEqual(
+      [row.get('name'), row.get(0), row.get('none'), row.get(3), row.get(-1)],
+      ['Ä', '1', undefined, undefined, undefined]
+    );
   });
 
   it('become objects, arrays and JSON', () => {
@@ -34,7 +38,7 @@ describe('client-parser, rows', () => {
     assert.deepEqual(row.toArray(), ['1', null]);
     assert.deepEqual([...row], ['1', null]);
     assert.equal(JSON.stringify([row]), '[{"id":"1","name":null}]');
-    assert.equal(inspect(row), '{ id: \'1\', name: null }');
+    assert.equal(inspect(row), "{ id: '1', name: null }");
   });
 
   it('show their columns to for … in, and nothing else', () => {
@@ -62,14 +66,38 @@ describe('client-parser, rows', () => {
   });
 
   it('have texts of any script, short and long', () => {
-    const texts = ['', 'a', 'ä', 'text', '日本語', '😀', '\x80', 'ascii and ä', 'x'.repeat(63), 'x'.repeat(64), `${'x'.repeat(70)}é`];
+    const texts = [
+      '',
+      'a',
+      'ä',
+      'text',
+      '日本語',
+      '😀',
+      '\x80',
+      'ascii and ä',
+      'x'.repeat(63),
+      'x'.repeat(64),
+      `${'x'.repeat(70)}é`
+    ];
     const client = new parser.Client();
-    client.onData(Uint8Array.from(Buffer.concat([rowDescription(['a']), ...texts.map(text => dataRow(text)),
-      dataRow([97, 0xff, 98])])));
+    client.onData(
+      Uint8Array.from(
+        Buffer.concat([rowDescription(['a']), ...texts.map(text => dataRow(text)), dataRow([97, 0xff, 98])])
+      )
+    );
     const expected = [...texts, 'a\ufffdb'];
-    assert.deepEqual(client.stream.arrays.map(([text]) => text), expected);
-    assert.deepEqual(client.stream.objects.map(({ a }) => a), expected);
-    assert.deepEqual(client.stream.rows.map(row => row.a), expected);
+    assert.deepEqual(
+      client.stream.arrays.map(([text]) => text),
+      expected
+    );
+    assert.deepEqual(
+      client.stream.objects.map(({ a }) => a),
+      expected
+    );
+    assert.deepEqual(
+      client.stream.rows.map(row => row.a),
+      expected
+    );
   });
 
   it('know their bytes, format and description', () => {
@@ -83,11 +111,23 @@ describe('client-parser, rows', () => {
   });
 
   it('keep columns named like a member reachable by index and get()', () => {
-    const members = ['toObject', 'toArray', 'toJSON', 'get', 'rowBuffer', 'rowParser', 'rowColumns',
-      'columnCount', 'dataFormat'];
+    const members = [
+      'toObject',
+      'toArray',
+      'toJSON',
+      'get',
+      'rowBuffer',
+      'rowParser',
+      'rowColumns',
+      'columnCount',
+      'dataFormat'
+    ];
     const others = ['constructor', '__proto__', 'hasOwnProperty', 'toString', 'rows', 'length', 'then'];
     const names = [...members, ...others];
-    const row = rowOf(names.map(name => [name]), names.map(name => `value of ${name}`));
+    const row = rowOf(
+      names.map(name => [name]),
+      names.map(name => `value of ${name}`)
+    );
     names.forEach((name, i) => {
       assert.equal(row[i], `value of ${name}`);
       assert.equal(row.get(name), `value of ${name}`);
@@ -95,7 +135,10 @@ describe('client-parser, rows', () => {
     for (const name of others) assert.equal(row[name], `value of ${name}`);
     const object = row.toObject();
     assert.deepEqual(Object.keys(object), names);
-    assert.deepEqual(Object.values(object), names.map(name => `value of ${name}`));
+    assert.deepEqual(
+      Object.values(object),
+      names.map(name => `value of ${name}`)
+    );
     assert.equal(Object.getPrototypeOf(object), Object.prototype);
     assert.deepEqual(JSON.parse(JSON.stringify(row)), JSON.parse(JSON.stringify(object)));
     assert.equal({}.polluted, undefined);
@@ -115,8 +158,11 @@ describe('client-parser, rows', () => {
 
   it('have any number of columns', () => {
     assert.deepEqual(rowOf([], []).toObject(), {});
-    const values = Array.from({ length: 1600 }, (_, i) => i % 3 ? `value ${i}` : null);
-    const row = rowOf(values.map((_, i) => [`column ${i}`]), values);
+    const values = Array.from({ length: 1600 }, (_, i) => (i % 3 ? `value ${i}` : null));
+    const row = rowOf(
+      values.map((_, i) => [`column ${i}`]),
+      values
+    );
     assert.deepEqual(row.toArray(), values);
     for (const i of [1599, 0, 800, 801, 799, 1, 1598]) assert.equal(row[i], values[i]);
     assert.equal(row['column 1000'], 'value 1000');
@@ -140,13 +186,44 @@ describe('client-parser, rows', () => {
 
   describe('decode', () => {
     const INT4 = [0, 0, 1, 0];
-    const columns = [['i', 23, 1], ['t', 25, 0], ['n', 1700, 0], ['p', 600, 1]];
+    const columns = [
+      ['i', 23, 1],
+      ['t', 25, 0],
+      ['n', 1700, 0],
+      ['p', 600, 1]
+    ];
     const values = [INT4, 'x', '1.50', [1, 2]];
 
     it('binary values alone by TypeParser when nothing is said, as kig/quickgres 0.4', () => {
       const types = [['i', 23], ['at', 1184], ['c', 18], ['t'], ['p', 600], ['zoned', 1185], ['unzoned', 1115]];
       const second = [0, 0, 0, 0, 0, 0x0f, 0x42, 0x40];
-      const list = oid => [0, 0, 0, 1, 0, 0, 0, 0, 0, 0, oid >> 8, oid & 255, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 8, ...second];
+      const list = oid => [
+        0,
+        0,
+        0,
+        1,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        oid >> 8,
+        oid & 255,
+        0,
+        0,
+        0,
+        1,
+        0,
+        0,
+        0,
+        1,
+        0,
+        0,
+        0,
+        8,
+        ...second
+      ];
       const row = rowOf(types, [INT4, second, 'a', 'ä', [1, 2], list(1184), list(1114)], 1);
       assert.deepEqual([row.zoned, row.unzoned], [[row.at], [row.at]]);
       assert.deepEqual([row.i, row.dataFormat], [256, 1]);
@@ -167,12 +244,24 @@ describe('client-parser, rows', () => {
     });
 
     it('nothing when told not to', () => {
-      assert.deepEqual(rowOf(columns, values, 0, { decode: false }).toArray(),
-        [Uint8Array.from(INT4), 'x', '1.50', Uint8Array.of(1, 2)]);
+      assert.deepEqual(rowOf(columns, values, 0, { decode: false }).toArray(), [
+        Uint8Array.from(INT4),
+        'x',
+        '1.50',
+        Uint8Array.of(1, 2)
+      ]);
     });
 
     it('both formats by the built-in decoders', () => {
-      const row = rowOf([['i', 23, 1], ['j', 23, 0]], [INT4, '-5'], 0, { decode: true });
+      const row = rowOf(
+        [
+          ['i', 23, 1],
+          ['j', 23, 0]
+        ],
+        [INT4, '-5'],
+        0,
+        { decode: true }
+      );
       assert.deepEqual(row.toArray(), [256, -5]);
     });
 
@@ -180,7 +269,10 @@ describe('client-parser, rows', () => {
       const seen = [];
       const decode = {
         ...parser.decoders,
-        600: (value, column) => { seen.push(value, column.name); return 'point'; },
+        600: (value, column) => {
+          seen.push(value, column.name);
+          return 'point';
+        },
         1700: Number
       };
       assert.deepEqual(rowOf(columns, values, 0, { decode }).toArray(), [256, 'x', 1.5, 'point']);
@@ -188,7 +280,10 @@ describe('client-parser, rows', () => {
     });
 
     it('by a Map', () => {
-      const decode = new Map([[1700, Number], [600, () => 'point']]);
+      const decode = new Map([
+        [1700, Number],
+        [600, () => 'point']
+      ]);
       const [, , number, point] = rowOf(columns, values, 0, { decode }).toArray();
       assert.deepEqual([number, point], [1.5, 'point']);
     });
@@ -200,13 +295,39 @@ describe('client-parser, rows', () => {
       const { stream } = client;
       assert.deepEqual(made, []);
       const { rows } = stream;
-      assert.deepEqual(rows.map(row => row.toObject()), [{ a: 1, b: 'x' }, { a: 2, b: null }]);
+      assert.deepEqual(
+        rows.map(row => row.toObject()),
+        [
+          { a: 1, b: 'x' },
+          { a: 2, b: null }
+        ]
+      );
       client.onData(Buffer.concat([dataRow('3', 'ä'), commandComplete('SELECT 3')]));
       assert.equal(stream.rows, rows);
-      assert.deepEqual(stream.rows.map(({ a }) => a), [1, 2, 3]);
+      assert.deepEqual(
+        stream.rows.map(({ a }) => a),
+        [1, 2, 3]
+      );
       assert.deepEqual(structuredClone(stream.objects[2]), { a: 3, b: 'ä' });
-      assert.deepEqual(stream.structs.map(row => [row.a, row[1]]), [[1, 'x'], [2, null], [3, 'ä']]);
-      assert.deepEqual([stream.objects, stream.arrays], [rows.map(row => row.toObject()), [[1, 'x'], [2, null], [3, 'ä']]]);
+      assert.deepEqual(
+        stream.structs.map(row => [row.a, row[1]]),
+        [
+          [1, 'x'],
+          [2, null],
+          [3, 'ä']
+        ]
+      );
+      assert.deepEqual(
+        [stream.objects, stream.arrays],
+        [
+          rows.map(row => row.toObject()),
+          [
+            [1, 'x'],
+            [2, null],
+            [3, 'ä']
+          ]
+        ]
+      );
       stream.rows = [];
       assert.deepEqual([stream.rows, stream.structs], [[], []]);
     });
@@ -216,7 +337,10 @@ describe('client-parser, rows', () => {
         const client = new parser.Client(0, { decode });
         client.onData(Buffer.concat([rowDescription(['a', 23]), dataRow('1')]));
         assert.equal(client.stream.rows, client.stream.structs);
-        assert.deepEqual(client.stream.rows.map(row => row.toArray()), [['1']]);
+        assert.deepEqual(
+          client.stream.rows.map(row => row.toArray()),
+          [['1']]
+        );
       }
     });
 

@@ -5,7 +5,11 @@ const http = require('node:http');
 const { message, rowDescription, dataRow, commandComplete } = require('./query');
 
 const RESULT = Buffer.concat([
-  rowDescription(['a', 23]), dataRow('1'), dataRow('2'), dataRow('3'), commandComplete('SELECT 3')
+  rowDescription(['a', 23]),
+  dataRow('1'),
+  dataRow('2'),
+  dataRow('3'),
+  commandComplete('SELECT 3')
 ]);
 const ERROR = message('E', 'SERROR\0VERROR\0C22012\0Mdivision by zero\0\0');
 const HALF = RESULT.subarray(0, rowDescription(['a', 23]).length + 2 * dataRow('1').length + 4);
@@ -13,7 +17,9 @@ const HALF = RESULT.subarray(0, rowDescription(['a', 23]).length + 2 * dataRow('
 describe('client-parser, rows()', () => {
   let rows;
 
-  before(async () => { ({ rows } = await import('../../client-parser/index.js')); });
+  before(async () => {
+    ({ rows } = await import('../../client-parser/index.js'));
+  });
 
   const bytesOf = data => Uint8Array.from(data);
 
@@ -25,14 +31,19 @@ describe('client-parser, rows()', () => {
 
   /** A stream of these chunks that notes whether it was cancelled; at the end it stays open or fails. */
   function streamOf(chunks, { open = false, fail } = {}) {
-    const stream = new ReadableStream({
-      pull(controller) {
-        if (chunks.length > 0) controller.enqueue(bytesOf(chunks.shift()));
-        else if (fail) controller.error(fail);
-        else if (!open) controller.close();
+    const stream = new ReadableStream(
+      {
+        pull(controller) {
+          if (chunks.length > 0) controller.enqueue(bytesOf(chunks.shift()));
+          else if (fail) controller.error(fail);
+          else if (!open) controller.close();
+        },
+        cancel(reason) {
+          stream.cancelled = reason === undefined ? true : reason;
+        }
       },
-      cancel(reason) { stream.cancelled = reason === undefined ? true : reason; }
-    }, { highWaterMark: 0 });
+      { highWaterMark: 0 }
+    );
     return stream;
   }
 
@@ -69,7 +80,7 @@ describe('client-parser, rows()', () => {
       }
     };
     try {
-      Date.now = () => time += 9;
+      Date.now = () => (time += 9);
       await read();
       assert.ok(posted >= 4, `${posted}`);
       posted = 0;
@@ -108,7 +119,10 @@ describe('client-parser, rows()', () => {
   it('decodes as it is told, and makes structs when told to', async () => {
     assert.deepEqual(await collect(rows(RESULT, { decode: true })), [1, 2, 3]);
     assert.deepEqual(await collect(rows(RESULT, { decode: false })), ['1', '2', '3']);
-    for (const [decode, value] of [[undefined, 1], [false, '1']]) {
+    for (const [decode, value] of [
+      [undefined, 1],
+      [false, '1']
+    ]) {
       const { value: struct } = await rows(RESULT, { decode, structs: true }).next();
       assert.deepEqual([struct.a, struct.toArray(), Object.hasOwn(struct, 'a')], [value, [value], false]);
       assert.deepEqual((await rows(RESULT, { decode }).next()).value, { a: value });
@@ -131,18 +145,29 @@ describe('client-parser, rows()', () => {
     assert.deepEqual(sizes, [[1, 2], [3]]);
     const rest = rows(RESULT);
     await rest.next();
-    for await (const batch of rest.batches()) assert.deepEqual(batch.map(row => row.a), [2, 3]);
+    for await (const batch of rest.batches())
+      assert.deepEqual(
+        batch.map(row => row.a),
+        [2, 3]
+      );
   });
 
   it('gives a loop the rows of a batch without a promise for each', async () => {
     const loop = rows(RESULT)[Symbol.asyncIterator]();
     assert.equal((await loop.next()).value.a, 1);
-    assert.deepEqual([2, 3], [loop.next(), loop.next()].map(({ value }) => value.a));
+    assert.deepEqual(
+      [2, 3],
+      [loop.next(), loop.next()].map(({ value }) => value.a)
+    );
     assert.equal((await loop.next()).done, true);
   });
 
   it('cuts a large chunk into batches, between which the page may draw', async () => {
-    const bytes = Buffer.concat([rowDescription(['a', 25]), ...Array(3000).fill(dataRow('x'.repeat(100))), commandComplete('SELECT 3000')]);
+    const bytes = Buffer.concat([
+      rowDescription(['a', 25]),
+      ...Array(3000).fill(dataRow('x'.repeat(100))),
+      commandComplete('SELECT 3000')
+    ]);
     for (const source of [bytes, [bytes], new Response(bytes)]) {
       const result = rows(source);
       const sizes = [];
@@ -155,7 +180,10 @@ describe('client-parser, rows()', () => {
   it('gives rows in order to those who ask at the same time', async () => {
     const result = rows(streamOf([...RESULT].map(byte => [byte])));
     const answers = await Promise.all([1, 2, 3, 4, 5].map(() => result.next()));
-    assert.deepEqual(answers.map(({ value, done }) => done || value.a), [1, 2, 3, true, true]);
+    assert.deepEqual(
+      answers.map(({ value, done }) => done || value.a),
+      [1, 2, 3, true, true]
+    );
   });
 
   it('gives COPY data', async () => {
@@ -196,7 +224,9 @@ describe('client-parser, rows()', () => {
     async function failing(source, expected, count = 2, options) {
       const values = [];
       const result = rows(source, options);
-      await assert.rejects(async () => { for await (const row of result) values.push(row.a); }, expected);
+      await assert.rejects(async () => {
+        for await (const row of result) values.push(row.a);
+      }, expected);
       assert.equal(values.length, count);
       assert.deepEqual(await result.next(), { value: undefined, done: true });
     }
@@ -220,7 +250,8 @@ describe('client-parser, rows()', () => {
         [message('D'), { name: 'ProtocolError', code: '08P01' }],
         [message('?'), { name: 'ProtocolError', code: '08P01' }]
       ]) {
-        for (const source of [Buffer.concat([before, bytes]), [before, bytes]]) await failing(source, expected, 2, { decode: true });
+        for (const source of [Buffer.concat([before, bytes]), [before, bytes]])
+          await failing(source, expected, 2, { decode: true });
       }
     });
 
@@ -241,8 +272,15 @@ describe('client-parser, rows()', () => {
 
     it('a ResponseError with the response for a status that is not ok', async () => {
       const response = new Response('limit must be a number', { status: 400, statusText: 'Bad Request' });
-      await failing(response, error => error.name === 'ResponseError' && error.status === 400 &&
-        error.message === 'status 400' && error.response === response, 0);
+      await failing(
+        response,
+        error =>
+          error.name === 'ResponseError' &&
+          error.status === 400 &&
+          error.message === 'status 400' &&
+          error.response === response,
+        0
+      );
       assert.equal(await response.text(), 'limit must be a number');
     });
 
@@ -254,24 +292,32 @@ describe('client-parser, rows()', () => {
   describe('of a string, a URL or a Request', () => {
     let asked, server, url;
     before(done => {
-      server = http.createServer((request, response) => {
-        asked.push([request.method, request.headers.accept, request.headers.authorization]);
-        if (request.url === '/wrong') response.writeHead(404).end();
-        else if (request.url === '/slow') response.writeHead(200).write(HALF);
-        else response.end(RESULT);
-      }).listen(0, '127.0.0.1', () => {
-        url = `http://127.0.0.1:${server.address().port}/`;
-        done();
-      });
+      server = http
+        .createServer((request, response) => {
+          asked.push([request.method, request.headers.accept, request.headers.authorization]);
+          if (request.url === '/wrong') response.writeHead(404).end();
+          else if (request.url === '/slow') response.writeHead(200).write(HALF);
+          else response.end(RESULT);
+        })
+        .listen(0, '127.0.0.1', () => {
+          url = `http://127.0.0.1:${server.address().port}/`;
+          done();
+        });
     });
     after(() => {
       server.closeAllConnections();
       server.close();
     });
-    beforeEach(() => { asked = []; });
+    beforeEach(() => {
+      asked = [];
+    });
 
     it('fetches it, asks for protocol bytes, and keeps what else the Request says', async () => {
-      const request = new Request(url, { method: 'POST', body: 'a', headers: { authorization: 'b', accept: 'text/html' } });
+      const request = new Request(url, {
+        method: 'POST',
+        body: 'a',
+        headers: { authorization: 'b', accept: 'text/html' }
+      });
       const counts = [];
       for (const source of [url, new URL(url), request, Promise.resolve(url)]) {
         let count = 0;
@@ -279,10 +325,15 @@ describe('client-parser, rows()', () => {
         counts.push(count);
       }
       const type = 'application/x-postgresql';
-      assert.deepEqual(asked, [['GET', type, undefined], ['GET', type, undefined], ['POST', type, 'b'], ['GET', type, undefined]]);
+      assert.deepEqual(asked, [
+        ['GET', type, undefined],
+        ['GET', type, undefined],
+        ['POST', type, 'b'],
+        ['GET', type, undefined]
+      ]);
       assert.deepEqual(counts, Array(4).fill(counts[0]));
       assert.ok(counts[0] > 0);
-      assert.equal(request.headers.get('accept'), 'text/html', 'the caller\'s Request stays as it is');
+      assert.equal(request.headers.get('accept'), 'text/html', "the caller's Request stays as it is");
     });
 
     it('throws a ResponseError, the error of fetch, and the reason of the signal, which ends the download', async () => {
@@ -290,7 +341,9 @@ describe('client-parser, rows()', () => {
       await assert.rejects(rows('http://127.0.0.1:1/').next(), TypeError);
       const controller = new AbortController();
       const result = rows(`${url}slow`, { signal: controller.signal });
-      const next = (async () => { for await (const row of result) assert.ok(row); })();
+      const next = (async () => {
+        for await (const row of result) assert.ok(row);
+      })();
       setTimeout(() => controller.abort(new Error('enough')), 20);
       await assert.rejects(next, { message: 'enough' });
     });
@@ -301,12 +354,15 @@ describe('client-parser, rows()', () => {
       const controller = new AbortController();
       const stream = streamOf([HALF], { open: true });
       const values = [];
-      await assert.rejects(async () => {
-        for await (const row of rows(stream, { signal: controller.signal })) {
-          values.push(row.a);
-          if (values.length === 2) setImmediate(() => controller.abort('enough'));
-        }
-      }, reason => reason === 'enough');
+      await assert.rejects(
+        async () => {
+          for await (const row of rows(stream, { signal: controller.signal })) {
+            values.push(row.a);
+            if (values.length === 2) setImmediate(() => controller.abort('enough'));
+          }
+        },
+        reason => reason === 'enough'
+      );
       assert.deepEqual(values, [1, 2]);
       assert.equal(stream.cancelled, 'enough');
     });
@@ -336,7 +392,14 @@ describe('client-parser, rows()', () => {
       const controller = new AbortController();
       const stream = streamOf([HALF], { open: true });
       let resolve;
-      const reading = collect(rows(new Promise(done => { resolve = done; }), { signal: controller.signal }));
+      const reading = collect(
+        rows(
+          new Promise(done => {
+            resolve = done;
+          }),
+          { signal: controller.signal }
+        )
+      );
       controller.abort();
       await assert.rejects(reading, { name: 'AbortError' });
       resolve(stream);

@@ -37,8 +37,13 @@ describe('A column of any type', () => {
       return list;
     };
     // Some values of each type; all of them are in other tests.
-    const texts = SCALARS.map(({ type, values }) => `SELECT ${values.slice(0, 8).map((text, i) => `'${text.replaceAll("'", "''")}'::${type} AS c${i}`)}, NULL::${type} AS none`);
-    const expected = show(await Promise.all(texts.map(async text => Object.values((await client.query(text)).structs[0].toObject()))));
+    const texts = SCALARS.map(
+      ({ type, values }) =>
+        `SELECT ${values.slice(0, 8).map((text, i) => `'${text.replaceAll("'", "''")}'::${type} AS c${i}`)}, NULL::${type} AS none`
+    );
+    const expected = show(
+      await Promise.all(texts.map(async text => Object.values((await client.query(text)).structs[0].toObject())))
+    );
     const all = ask => session => Promise.all(texts.map(async text => (await ask(session, text))[0]));
     assert.deepEqual(show(await all((session, text) => inPage(text))(client)), expected, 'page');
     for (const [name, ask] of Object.entries(WAYS)) {

@@ -10,9 +10,17 @@ const FOLDER = path.join(__dirname, '../..', 'client-parser');
 async function size(contents, external = []) {
   // The fixtures' own dependency.
   const esbuild = require(require.resolve('esbuild', { paths: [path.dirname(require.resolve('pg-test-fixtures'))] }));
-  const { outputFiles: [{ contents: bundle }] } = await esbuild.build({
-    stdin: { contents, resolveDir: FOLDER }, bundle: true, format: 'esm', platform: 'browser', minify: true,
-    write: false, logLevel: 'silent', external
+  const {
+    outputFiles: [{ contents: bundle }]
+  } = await esbuild.build({
+    stdin: { contents, resolveDir: FOLDER },
+    bundle: true,
+    format: 'esm',
+    platform: 'browser',
+    minify: true,
+    write: false,
+    logLevel: 'silent',
+    external
   });
   return gzipSync(bundle, { level: 9 }).length;
 }

@@ -5,9 +5,9 @@ const { startServer } = require('pg-test-fixtures');
 const { fetchResults, hex } = require('./query');
 const { STRINGS, NUMBERS, OTHERS, RECORDS, random } = require('./values');
 
-const literal = text => `'${text.replaceAll('\'', '\'\'')}'`;
-const selectOf = (type, values) => `SELECT x::${type} FROM unnest(ARRAY[${
-  values.map(literal)}]::text[]) WITH ORDINALITY AS _(x, i) ORDER BY i`;
+const literal = text => `'${text.replaceAll("'", "''")}'`;
+const selectOf = (type, values) =>
+  `SELECT x::${type} FROM unnest(ARRAY[${values.map(literal)}]::text[]) WITH ORDINALITY AS _(x, i) ORDER BY i`;
 
 describe('client-parser, decoders', () => {
   let parser;
@@ -59,9 +59,20 @@ describe('client-parser, decoders', () => {
 
     it(`give from ${name} booleans, bytes, JSON and arrays of any depth`, async () => {
       const table = Object.entries(OTHERS);
-      const selects = table.map(([type, pairs]) => selectOf(type, pairs.map(([text]) => text)));
+      const selects = table.map(([type, pairs]) =>
+        selectOf(
+          type,
+          pairs.map(([text]) => text)
+        )
+      );
       const columns = await fetchColumns(selects, format, exact());
-      table.forEach(([type, pairs], i) => assert.deepEqual(columns[i], pairs.map(pair => pair[1]), type));
+      table.forEach(([type, pairs], i) =>
+        assert.deepEqual(
+          columns[i],
+          pairs.map(pair => pair[1]),
+          type
+        )
+      );
     });
 
     it(`give from ${name} records as the server's text, or as bytes`, async () => {
@@ -71,15 +82,23 @@ describe('client-parser, decoders', () => {
     });
 
     it(`give from ${name} a timestamptz as a Date, or as a string if no Date is the same`, async () => {
-      const columns = await fetchColumns([
-        `SELECT unnest('{2024-02-29 12:34:56.789-03:30,1969-12-31 23:59:59.9999+00,"0001-12-31 00:00:00+00 BC"}'::timestamptz[])`,
-        `SELECT unnest('{0099-01-01 00:00:00+00,275760-09-13 00:00:00+00,"0044-03-15 12:00:00.5+00 BC"}'::timestamptz[])`,
-        `SELECT unnest('{infinity,-infinity,275760-09-13 00:00:00.001+00}'::timestamptz[])`,
-        `SELECT '{2024-02-29 00:00:00+00,NULL,infinity}'::timestamptz[]`
-      ], format, true);
+      const columns = await fetchColumns(
+        [
+          `SELECT unnest('{2024-02-29 12:34:56.789-03:30,1969-12-31 23:59:59.9999+00,"0001-12-31 00:00:00+00 BC"}'::timestamptz[])`,
+          `SELECT unnest('{0099-01-01 00:00:00+00,275760-09-13 00:00:00+00,"0044-03-15 12:00:00.5+00 BC"}'::timestamptz[])`,
+          `SELECT unnest('{infinity,-infinity,275760-09-13 00:00:00.001+00}'::timestamptz[])`,
+          `SELECT '{2024-02-29 00:00:00+00,NULL,infinity}'::timestamptz[]`
+        ],
+        format,
+        true
+      );
       assert.deepEqual(columns, [
-        ['2024-02-29T16:04:56.789Z', '1969-12-31T23:59:59.999Z', '0000-12-31T00:00:00.000Z'].map(text => new Date(text)),
-        ['0099-01-01T00:00:00.000Z', '+275760-09-13T00:00:00.000Z', '-000043-03-15T12:00:00.500Z'].map(text => new Date(text)),
+        ['2024-02-29T16:04:56.789Z', '1969-12-31T23:59:59.999Z', '0000-12-31T00:00:00.000Z'].map(
+          text => new Date(text)
+        ),
+        ['0099-01-01T00:00:00.000Z', '+275760-09-13T00:00:00.000Z', '-000043-03-15T12:00:00.500Z'].map(
+          text => new Date(text)
+        ),
         ['infinity', '-infinity', '275760-09-13 00:00:00.001+00'],
         [[new Date('2024-02-29T00:00:00Z'), null, 'infinity']]
       ]);
@@ -87,13 +106,20 @@ describe('client-parser, decoders', () => {
 
     it(`give from ${name} an int8 as a number, or as a string if that is not exact`, async () => {
       const texts = ['0', '-1', '9007199254740991', '-9007199254740991', '9007199254740992', '-9223372036854775808'];
-      const columns = await fetchColumns([selectOf('int8', texts), `SELECT '{1,NULL,9007199254740993}'::int8[]`], format, true);
-      assert.deepEqual(columns, [[0, -1, 9007199254740991, -9007199254740991, ...texts.slice(4)], [[1, null, '9007199254740993']]]);
+      const columns = await fetchColumns(
+        [selectOf('int8', texts), `SELECT '{1,NULL,9007199254740993}'::int8[]`],
+        format,
+        true
+      );
+      assert.deepEqual(columns, [
+        [0, -1, 9007199254740991, -9007199254740991, ...texts.slice(4)],
+        [[1, null, '9007199254740993']]
+      ]);
     });
 
     it(`give from ${name} the label of an enum`, async () => {
-      await server.sql('DROP TYPE IF EXISTS mood; CREATE TYPE mood AS ENUM (\'happy\', \'süß\')');
-      const columns = await fetchColumns(["SELECT unnest(enum_range(NULL::mood))"], format, true);
+      await server.sql("DROP TYPE IF EXISTS mood; CREATE TYPE mood AS ENUM ('happy', 'süß')");
+      const columns = await fetchColumns(['SELECT unnest(enum_range(NULL::mood))'], format, true);
       assert.deepEqual(columns, [['happy', 'süß']]);
     });
   }
@@ -104,9 +130,33 @@ describe('client-parser, decoders', () => {
   };
 
   it('give from text of a float what Number does', () => {
-    for (const string of ['0', '-0', '7', '-1.5', '.5', '5.', '0012.50', '0.1', '0.000000000000001', '999999999999.999',
-      '123456789012345', '1234567890123456', '9007199254740993', '0.14285714285714285', '1e5', '1.2.3', '1-2', '-',
-      '--1', 'NaN', 'Infinity', '-Infinity', '1x', '/', ':']) {
+    for (const string of [
+      '0',
+      '-0',
+      '7',
+      '-1.5',
+      '.5',
+      '5.',
+      '0012.50',
+      '0.1',
+      '0.000000000000001',
+      '999999999999.999',
+      '123456789012345',
+      '1234567890123456',
+      '9007199254740993',
+      '0.14285714285714285',
+      '1e5',
+      '1.2.3',
+      '1-2',
+      '-',
+      '--1',
+      'NaN',
+      'Infinity',
+      '-Infinity',
+      '1x',
+      '/',
+      ':'
+    ]) {
       const bytes = Buffer.from(`1${string}1`);
       assert.equal(parser.decoders[701][0](bytes, 1, bytes.length - 1), Number(string), string);
     }
@@ -117,8 +167,18 @@ describe('client-parser, decoders', () => {
     assert.deepEqual(decodeText(decode, '1880-01-01 00:53:28+00:53:28'), new Date('1880-01-01T00:00:00Z'));
     assert.deepEqual(decodeText(decode, '2024-01-01 00:00:00-00:30'), new Date('2024-01-01T00:30:00Z'));
     assert.deepEqual(decodeText(decode, '2024-01-01 00:00:00.000999+05:30'), new Date('2023-12-31T18:30:00Z'));
-    for (const other of ['Mon Jan 01 00:00:00 2024 CET', '29-02-2024', '29.02.2024', '02/29/2024', '02/29/2024 10:00:00.5 CET',
-      '29.02.2024 10:00:00.5 CET', '29-02-2024 10:00:00 CET', 'C', ' BC', '']) {
+    for (const other of [
+      'Mon Jan 01 00:00:00 2024 CET',
+      '29-02-2024',
+      '29.02.2024',
+      '02/29/2024',
+      '02/29/2024 10:00:00.5 CET',
+      '29.02.2024 10:00:00.5 CET',
+      '29-02-2024 10:00:00 CET',
+      'C',
+      ' BC',
+      ''
+    ]) {
       assert.equal(decodeText(decode, other), other);
     }
   });
@@ -126,10 +186,20 @@ describe('client-parser, decoders', () => {
   it('read a timestamp only to its end, whatever is behind it', () => {
     const [decode] = parser.decoders[1184];
     for (const [string, expected] of [
-      ['0044-03-15 00:00:00.25+00 BC', '-000043-03-15T00:00:00.250Z'], ['12345-06-07 08:09:10.9+02', '+012345-06-07T06:09:10.900Z'],
-      ['1969-12-31 23:59:59.9995+00', '1969-12-31T23:59:59.999Z'], ['2024-02-29 10:00:00.123456-03:30', '2024-02-29T13:30:00.123Z'],
-      ['2024-02-29 10:00:00'], ['2024-02-29 10:00'], ['2024-02-29'], ['2024'], ['2024-02-29 10:00:00+0'], ['2024-02-29 10:00:00.5'],
-      ['2024-02-29 10:00:00+00:3'], ['2024-02-29 10:00:00+00 B'], ['infinity'], ['-infinity']
+      ['0044-03-15 00:00:00.25+00 BC', '-000043-03-15T00:00:00.250Z'],
+      ['12345-06-07 08:09:10.9+02', '+012345-06-07T06:09:10.900Z'],
+      ['1969-12-31 23:59:59.9995+00', '1969-12-31T23:59:59.999Z'],
+      ['2024-02-29 10:00:00.123456-03:30', '2024-02-29T13:30:00.123Z'],
+      ['2024-02-29 10:00:00'],
+      ['2024-02-29 10:00'],
+      ['2024-02-29'],
+      ['2024'],
+      ['2024-02-29 10:00:00+0'],
+      ['2024-02-29 10:00:00.5'],
+      ['2024-02-29 10:00:00+00:3'],
+      ['2024-02-29 10:00:00+00 B'],
+      ['infinity'],
+      ['-infinity']
     ]) {
       for (const behind of ['', ':30', ' BC', '0', '+00', '-02-29 10:00:00+00']) {
         const value = decode(Buffer.from(`9${string}${behind}`), 1, 1 + string.length);
@@ -212,8 +282,10 @@ describe('client-parser, decoders', () => {
     }
 
     it('throw a ProtocolError for a wrong length', () => {
-      for (const typeOid of [16, 18, 20, 21, 23, 26, 700, 701, 869, 829, 1082, 1083, 1114, 1184, 1186, 1266,
-        1700, 2950, 3802, 1007, 3904, 4451]) {
+      for (const typeOid of [
+        16, 18, 20, 21, 23, 26, 700, 701, 869, 829, 1082, 1083, 1114, 1184, 1186, 1266, 1700, 2950, 3802, 1007, 3904,
+        4451
+      ]) {
         const decode = parser.decoders[typeOid][1];
         assert.throws(() => decode(Buffer.alloc(100), 10, 13), { name: 'ProtocolError', code: '08P01' });
       }
@@ -234,8 +306,22 @@ describe('client-parser, decoders', () => {
     });
 
     it('throw for text that is no array', () => {
-      const texts = ['', '1', '{', '{1', '{1,', '{1,}', '{,1}', '{"a', '{"a\\', '{1}2', '{1}}', '[1:2',
-        '{{1}', '{"1"2}'];
+      const texts = [
+        '',
+        '1',
+        '{',
+        '{1',
+        '{1,',
+        '{1,}',
+        '{,1}',
+        '{"a',
+        '{"a\\',
+        '{1}2',
+        '{1}}',
+        '[1:2',
+        '{{1}',
+        '{"1"2}'
+      ];
       for (const text of texts) {
         assert.throws(() => decodeText(parser.decoders[1009][0], text), { code: '08P01' }, text);
       }
@@ -244,7 +330,9 @@ describe('client-parser, decoders', () => {
     it('take time in proportion to their length', () => {
       const beginnings = ['', '2024', '2024-02-29 12:34:56+', '2024-02-29 12:34:', '[', '{', '{"', '('];
       const long = ['1', ' ', '-', '.', ':', '"', '\\', '{', '1,', '1:', 'inf'];
-      const texts = beginnings.flatMap(first => long.map(part => Buffer.from(`${first}${part.repeat(1e5 / part.length)}!`)));
+      const texts = beginnings.flatMap(first =>
+        long.map(part => Buffer.from(`${first}${part.repeat(1e5 / part.length)}!`))
+      );
       const known = new Set();
       for (const [decode] of [parser.decoders, parser.exact].flatMap(Object.values)) {
         if (known.has(decode)) continue;
@@ -253,7 +341,9 @@ describe('client-parser, decoders', () => {
         for (const bytes of texts) {
           try {
             decode(bytes, 0, bytes.length);
-          } catch { /* Malformed, most of them. */ }
+          } catch {
+            /* Malformed, most of them. */
+          }
         }
         assert.ok(process.cpuUsage(start).user < 5e6); // µs
       }
@@ -265,7 +355,11 @@ describe('client-parser, decoders', () => {
       }
       for (const typeOid of [114, 3802]) {
         for (const text of ['', '{', 'secret', '{"secret":1}x']) {
-          assert.throws(() => decodeText(parser.decoders[typeOid][0], text), { name: 'ProtocolError', code: '08P01', message: 'malformed value' }, text);
+          assert.throws(
+            () => decodeText(parser.decoders[typeOid][0], text),
+            { name: 'ProtocolError', code: '08P01', message: 'malformed value' },
+            text
+          );
         }
       }
       for (const text of ['1'.repeat(21), '-'.repeat(30), 'secret', '123456789012345678x']) {

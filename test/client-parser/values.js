@@ -7,10 +7,10 @@ const { SERVER_VERSION } = require('pg-test-fixtures');
 /** Numbers that look random and are the same in every run. */
 function random(seed) {
   return () => {
-    seed = seed + 0x6d2b79f5 | 0;
-    let mixed = Math.imul(seed ^ seed >>> 15, 1 | seed);
-    mixed = mixed + Math.imul(mixed ^ mixed >>> 7, 61 | mixed) ^ mixed;
-    return ((mixed ^ mixed >>> 14) >>> 0) / 0x100000000;
+    seed = (seed + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(seed ^ (seed >>> 15), 1 | seed);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 0x100000000;
   };
 }
 const next = random(20);
@@ -20,8 +20,7 @@ const times = (count, make) => Array.from({ length: count }, make);
 /** One value a line, or several with | between them. */
 const list = text => text.trim().split(/\n\s*|\s*\|\s*/);
 
-const day = (least, most) =>
-  `${String(integer(least, most)).padStart(4, '0')}-${integer(1, 12)}-${integer(1, 28)}`;
+const day = (least, most) => `${String(integer(least, most)).padStart(4, '0')}-${integer(1, 12)}-${integer(1, 28)}`;
 const clock = () => `${integer(0, 23)}:${integer(0, 59)}:${integer(0, 59)}.${integer(0, 999999)}`;
 
 const DATES = [
@@ -40,9 +39,32 @@ const STAMPS = [
   ...times(100, () => `${day(1, 4712)} ${clock()} BC`)
 ];
 const TEXTS = [
-  '', 'a', 'NULL', 'null', 'a b', '"', '\\', '\\\\"', '{}', '{"a,b"}', ',', '\'', '(', ')', '[1,2)', ' a',
-  'zwölf Boxkämpfer', '🐘 → 🦏', 'exactly twenty-four byte', 'exactly twenty-five bytes', 'ä'.repeat(12),
-  'ä'.repeat(13), 'x'.repeat(5000), '\ufeffmark', 'tab\tnew\nline\r', '\u007f\u0080'
+  '',
+  'a',
+  'NULL',
+  'null',
+  'a b',
+  '"',
+  '\\',
+  '\\\\"',
+  '{}',
+  '{"a,b"}',
+  ',',
+  "'",
+  '(',
+  ')',
+  '[1,2)',
+  ' a',
+  'zwölf Boxkämpfer',
+  '🐘 → 🦏',
+  'exactly twenty-four byte',
+  'exactly twenty-five bytes',
+  'ä'.repeat(12),
+  'ä'.repeat(13),
+  'x'.repeat(5000),
+  '\ufeffmark',
+  'tab\tnew\nline\r',
+  '\u007f\u0080'
 ];
 
 /** Types that become strings: the same as the server prints. */
@@ -58,8 +80,7 @@ const STRINGS = {
       1e1000 | 12345678901234567890.1234567890 | -99999999999999999999999999999 | 100000000 | 0.1000
       NaN | Infinity | -Infinity`),
     `1${'0'.repeat(300)}.5`,
-    ...times(500, () =>
-      `${next() < 0.5 ? '-' : ''}${String(next()).slice(2, integer(3, 18))}e${integer(-30, 30)}`)
+    ...times(500, () => `${next() < 0.5 ? '-' : ''}${String(next()).slice(2, integer(3, 18))}e${integer(-30, 30)}`)
   ],
   uuid: list(`00000000-0000-0000-0000-000000000000 | a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11
     ffffffff-ffff-ffff-ffff-ffffffffffff`),
@@ -69,8 +90,9 @@ const STRINGS = {
     01:02:03-00:00:01 | 08:00:00+10:00:20`),
   timestamp: STAMPS,
   timestamptz: [
-    ...STAMPS.map(stamp => /inf/.test(stamp) ? stamp : stamp.replace(/( BC)?$/, '+00$1')),
-    '2024-03-31 01:30:00+02', '2024-01-01 00:00:00.123456-08'
+    ...STAMPS.map(stamp => (/inf/.test(stamp) ? stamp : stamp.replace(/( BC)?$/, '+00$1'))),
+    '2024-03-31 01:30:00+02',
+    '2024-01-01 00:00:00.123456-08'
   ],
   interval: list(`0 | 1 year | -1 year | 1 mon | 13 mons | -13 mons | 1 day | -1 day | 2 days
     01:02:03.000004 | -01:02:03.5 | 1 year -1 mon | -1 year 1 day | -1 day 02:00:00 | 1 day -02:00:00
@@ -83,8 +105,12 @@ const STRINGS = {
       2001:db8::1 | 2001:db8::/32 | fe80::1:0:0:1 | 1:0:0:2:0:0:0:3 | ::ffff:1.2.3.4 | ::1.2.3.4 | 1::
       ::ffff:0:1.2.3.4 | 1:2:3:4:5:6:7:8 | 0:1:2:3:4:5:6:7 | 1:2:3:4:5:6:7:0 | 0:0:1:0:0:1:0:0
       1:0:2:0:3:0:4:0 | ::ffff:0:0 | ::3:0:0 | ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff`),
-    ...times(300, () => times(8, () => integer(0, next() < 0.6 ? 0 : 65535).toString(16)).join(':') +
-      (next() < 0.3 ? '/' + integer(0, 128) : ''))
+    ...times(
+      300,
+      () =>
+        times(8, () => integer(0, next() < 0.6 ? 0 : 65535).toString(16)).join(':') +
+        (next() < 0.3 ? '/' + integer(0, 128) : '')
+    )
   ],
   cidr: list('127.0.0.1/32 | 10.0.0.0/8 | 0.0.0.0/0 | ::1/128 | 2001:db8::/32 | ::/0'),
   macaddr: list('00:00:00:00:00:00 | 08:00:2b:01:02:03 | ff:ff:ff:ff:ff:ff'),
@@ -112,36 +138,66 @@ const NUMBERS = {
   int4: [Number, list('0 | -1 | 2147483647 | -2147483648')],
   oid: [Number, list('0 | 4294967295 | 2147483648')],
   xid: [Number, list('0 | 4294967295')],
-  int8: [BigInt, list(`0 | -1 | 9223372036854775807 | -9223372036854775808 | 9007199254740993
-    999999999999999 | 1000000000000000 | -999999999999999 | 4294967296 | -4294967297`)],
-  float8: [Number, [
-    ...list(`0 | -0 | 0.1 | 1e-7 | 123456789012345680 | 1.7976931348623157e308 | 5e-324 | -2.5e-323 | NaN
+  int8: [
+    BigInt,
+    list(`0 | -1 | 9223372036854775807 | -9223372036854775808 | 9007199254740993
+    999999999999999 | 1000000000000000 | -999999999999999 | 4294967296 | -4294967297`)
+  ],
+  float8: [
+    Number,
+    [
+      ...list(`0 | -0 | 0.1 | 1e-7 | 123456789012345680 | 1.7976931348623157e308 | 5e-324 | -2.5e-323 | NaN
       Infinity | -Infinity | 9007199254740993 | 1e15 | 1e16 | 1e21 | 2.2250738585072014e-308`),
-    ...times(500, () => String((next() - 0.5) * 10 ** integer(-300, 300)))
-  ]],
-  float4: [Number, [
-    ...list(`0 | -0 | 0.1 | 0.3 | 1e-7 | 16777215 | 16777216 | 33554448 | 3.4028235e38 | 1e-45
+      ...times(500, () => String((next() - 0.5) * 10 ** integer(-300, 300)))
+    ]
+  ],
+  float4: [
+    Number,
+    [
+      ...list(`0 | -0 | 0.1 | 0.3 | 1e-7 | 16777215 | 16777216 | 33554448 | 3.4028235e38 | 1e-45
       1.17549435e-38 | NaN | Infinity | -Infinity | 8589934592 | 1e6 | 123456.7`),
-    ...times(277, (_, i) => String(2 ** (i - 149))),
-    ...times(3000, () => String(float(integer(0, 0x7f7fffff) | (next() < 0.5 ? 1 << 31 : 0)))),
-    ...times(2000, () => String(Math.fround(integer(2 ** 24, 2 ** 31))))
-  ]]
+      ...times(277, (_, i) => String(2 ** (i - 149))),
+      ...times(3000, () => String(float(integer(0, 0x7f7fffff) | (next() < 0.5 ? 1 << 31 : 0)))),
+      ...times(2000, () => String(Math.fround(integer(2 ** 24, 2 ** 31))))
+    ]
+  ]
 };
 
 /** Other types: pairs of what one writes and what it becomes. */
 const OTHERS = {
-  bool: [['t', true], ['f', false]],
-  bytea: [
-    ['\\x', Uint8Array.of()], ['\\x00ff10', Uint8Array.of(0, 255, 16)], ['\\x5c5c', Uint8Array.of(92, 92)]
+  bool: [
+    ['t', true],
+    ['f', false]
   ],
-  json: [['{"a": [1, null, "ä"]}', { a: [1, null, 'ä'] }], ['null', null], ['"x"', 'x'], ['1e3', 1000]],
+  bytea: [
+    ['\\x', Uint8Array.of()],
+    ['\\x00ff10', Uint8Array.of(0, 255, 16)],
+    ['\\x5c5c', Uint8Array.of(92, 92)]
+  ],
+  json: [
+    ['{"a": [1, null, "ä"]}', { a: [1, null, 'ä'] }],
+    ['null', null],
+    ['"x"', 'x'],
+    ['1e3', 1000]
+  ],
   jsonb: [
-    ['{"a": [1, null, "ä"]}', { a: [1, null, 'ä'] }], ['null', null],
+    ['{"a": [1, null, "ä"]}', { a: [1, null, 'ä'] }],
+    ['null', null],
     ['{"__proto__": 1}', JSON.parse('{"__proto__": 1}')]
   ],
   'int4[]': [
-    ['{}', []], ['{1,2,NULL}', [1, 2, null]], ['{{1,2},{3,4}}', [[1, 2], [3, 4]]], ['[0:1]={7,8}', [7, 8]],
-    ['[2:2][-3:-2]={{NULL,1}}', [[null, 1]]], ['{{{{{{1}}}}}}', [[[[[[1]]]]]]]
+    ['{}', []],
+    ['{1,2,NULL}', [1, 2, null]],
+    [
+      '{{1,2},{3,4}}',
+      [
+        [1, 2],
+        [3, 4]
+      ]
+    ],
+    ['[0:1]={7,8}', [7, 8]],
+    ['[2:2][-3:-2]={{NULL,1}}', [[null, 1]]],
+    ['{{{{{{1}}}}}}', [[[[[[1]]]]]]]
   ],
   'text[]': [
     ['{a,"NULL",NULL,"",null}', ['a', 'NULL', null, '', null]],
@@ -166,17 +222,17 @@ const OTHERS = {
 
 /** Records; they become strings as the server prints them. */
 const RECORDS = [
-  'ROW(1, \'a\'::text, NULL, \'\'::text, true)',
+  "ROW(1, 'a'::text, NULL, ''::text, true)",
   'ROW(NULL)',
   'ROW()',
-  'ROW(ROW(1, \'x y\'), ARRAY[ROW(2, \'"\')])',
+  "ROW(ROW(1, 'x y'), ARRAY[ROW(2, '\"')])",
   'ROW(0.1::float4, 1e6::float4, 123456.7::float4, 1e-5::float4)',
   'ROW(1e15::float8, 1e14::float8, 1e-4::float8, 1e-5::float8)',
-  'ROW(\'-0\'::float8, \'NaN\'::float8, \'-inf\'::float8)',
-  'ROW(\'{"a" : 1}\'::json, \'{"a" : 1}\'::jsonb, \'\\x00ff\'::bytea, 1.50, now()::date, interval \'1 day\')',
-  'ROW(\'[0:1]={1,2}\'::int[], ARRAY[\'a\',NULL,\'NULL\',\'\',\'b"\\c\'], ARRAY[true], ARRAY[]::int[])',
-  'ROW(\'[3:3][1:2]={{1,2}}\'::int[], ARRAY[\'\u00a0\', \'\ufeff\'], \'\u2003\'::text, 9007199254740993)',
-  'ROW(\'[1,3)\'::int4range, \'::1\'::inet, \'a\'::"char", \'b\\\'::text, \'(\'::text, \',\'::text)'
+  "ROW('-0'::float8, 'NaN'::float8, '-inf'::float8)",
+  "ROW('{\"a\" : 1}'::json, '{\"a\" : 1}'::jsonb, '\\x00ff'::bytea, 1.50, now()::date, interval '1 day')",
+  "ROW('[0:1]={1,2}'::int[], ARRAY['a',NULL,'NULL','','b\"\\c'], ARRAY[true], ARRAY[]::int[])",
+  "ROW('[3:3][1:2]={{1,2}}'::int[], ARRAY['\u00a0', '\ufeff'], '\u2003'::text, 9007199254740993)",
+  "ROW('[1,3)'::int4range, '::1'::inet, 'a'::\"char\", 'b\\'::text, '('::text, ','::text)"
 ];
 
 // What older servers do not know is left out for them.

@@ -15,8 +15,7 @@ describe('The package', () => {
     const imported = await import('quickgres');
     assert.equal(require('../..'), quickgres);
     assert.equal(imported.default, quickgres);
-    const names = ['Client', 'RowReader', 'RowParser', 'PostgresError', 'ConnectionError', 'AbortError',
-      'UsageError'];
+    const names = ['Client', 'RowReader', 'RowParser', 'PostgresError', 'ConnectionError', 'AbortError', 'UsageError'];
     for (const name of names) assert.equal(typeof quickgres[name], 'function', name);
     for (const name in quickgres) assert.equal(imported[name], quickgres[name], name);
     assert.deepEqual(Object.keys(imported).sort(), [...Object.keys(quickgres), 'default'].sort());
@@ -30,12 +29,16 @@ describe('Client', () => {
     const server = await sharedServer();
     const { host, port, user, database } = server;
     for (const config of [
-      { ...server.config }, server.url, `host=${host} port=${port} user=${user} dbname=${database}`,
+      { ...server.config },
+      server.url,
+      `host=${host} port=${port} user=${user} dbname=${database}`,
       { host: server.socketDirectory, port, user, database }
     ]) {
       const client = new Client(config);
       await client.connect();
-      const { rows: [row] } = await client.query('SELECT current_user, current_database()');
+      const {
+        rows: [row]
+      } = await client.query('SELECT current_user, current_database()');
       assert.deepEqual(row.toArray(), [user, database]);
       await client.end();
     }
@@ -43,24 +46,33 @@ describe('Client', () => {
 
   it('shows who awaits where it could not connect', async () => {
     const { config, port } = await sharedServer();
-    async function begin(more) { await new Client({ ...config, ...more }).connect(); }
+    async function begin(more) {
+      await new Client({ ...config, ...more }).connect();
+    }
     async function leave() {
       const client = new Client(config);
       setImmediate(() => client.destroy());
       await client.connect();
     }
-    await assert.rejects(leave(), ({ stack }) => /^ConnectionError: the client was destroyed\n(?:.*\n)*.*at async leave /.test(stack));
+    await assert.rejects(leave(), ({ stack }) =>
+      /^ConnectionError: the client was destroyed\n(?:.*\n)*.*at async leave /.test(stack)
+    );
     const refused = await begin({ port: port === 1 ? 2 : 1 }).catch(error => error);
     const unknown = await begin({ database: 'nowhere' }).catch(error => error);
-    assert.match(refused.stack, /^ConnectionError: 127\.0\.0\.1:\d: .*ECONNREFUSED.*\n(.*\n)*.*at async begin .*client\.test\.js/);
-    assert.match(unknown.stack, /^PostgresError: database "nowhere" does not exist\n(.*\n)*.*at async begin .*client\.test\.js/);
+    assert.match(
+      refused.stack,
+      /^ConnectionError: 127\.0\.0\.1:\d: .*ECONNREFUSED.*\n(.*\n)*.*at async begin .*client\.test\.js/
+    );
+    assert.match(
+      unknown.stack,
+      /^PostgresError: database "nowhere" does not exist\n(.*\n)*.*at async begin .*client\.test\.js/
+    );
   });
 
   it('connects where connect() says, instead', async () => {
     const server = await sharedServer();
     const { user, database } = server;
-    for (const args of [[server.port, server.host], [server.socketPath],
-      [String(server.port), server.host]]) {
+    for (const args of [[server.port, server.host], [server.socketPath], [String(server.port), server.host]]) {
       const client = new Client({ user, database, host: 'nowhere.invalid', port: 1 });
       await client.connect(...args);
       assert.equal((await client.query('SELECT 1')).rows[0][0], 1);
@@ -69,9 +81,10 @@ describe('Client', () => {
   });
 
   it('gives parameters that it does not know to the server', async () => {
-    const client = await connected({ application_name: 'public surface', search_path: 'pg_catalog',
-      work_mem: '3MB' });
-    const { rows: [row] } = await client.query(`SELECT current_setting('application_name'),
+    const client = await connected({ application_name: 'public surface', search_path: 'pg_catalog', work_mem: '3MB' });
+    const {
+      rows: [row]
+    } = await client.query(`SELECT current_setting('application_name'),
       current_setting('search_path'), current_setting('work_mem')`);
     assert.deepEqual(row.toArray(), ['public surface', 'pg_catalog', '3MB']);
     assert.equal(client.serverParameters.application_name, 'public surface');
@@ -89,9 +102,11 @@ describe('Client', () => {
     assert.equal(client.serverParameters.TimeZone, 'Asia/Kolkata');
   });
 
-  it('knows the server\'s process', async () => {
+  it("knows the server's process", async () => {
     const client = await connected();
-    const { rows: [[pid]] } = await client.query('SELECT pg_backend_pid()');
+    const {
+      rows: [[pid]]
+    } = await client.query('SELECT pg_backend_pid()');
     assert.equal(client.processId, Number(pid));
     assert.equal(client.backendKey.readInt32BE(), client.processId);
   });
@@ -104,11 +119,15 @@ describe('Client', () => {
     client.onNotice = packet => packets.push(packet);
     await client.query("DO $$ BEGIN RAISE NOTICE 'look ä' USING HINT = 'closer', ERRCODE = 'QG001'; END $$");
     await client.query("DO $$ BEGIN RAISE WARNING 'again'; END $$");
-    assert.deepEqual(notices.map(({ severity, message, hint, code }) => [severity, message, hint, code]),
-      [['NOTICE', 'look ä', 'closer', 'QG001'], ['WARNING', 'again', undefined, '01000']]);
+    assert.deepEqual(
+      notices.map(({ severity, message, hint, code }) => [severity, message, hint, code]),
+      [
+        ['NOTICE', 'look ä', 'closer', 'QG001'],
+        ['WARNING', 'again', undefined, '01000']
+      ]
+    );
     assert.equal(packets.length, 2);
-    assert.ok(packets.every(packet =>
-      packet[0] === 'N'.charCodeAt() && packet.readUInt32BE(1) === packet.length - 1));
+    assert.ok(packets.every(packet => packet[0] === 'N'.charCodeAt() && packet.readUInt32BE(1) === packet.length - 1));
   });
 
   it('emits notifications, also those of others while nothing is asked', async () => {
@@ -132,14 +151,24 @@ describe('Client', () => {
     const thrown = [];
     process.on('uncaughtException', error => thrown.push(error.message));
     try {
-      client.on('notice', () => { throw new Error('in notice'); });
-      client.onNotice = () => { throw new Error('in onNotice'); };
-      client.onNotification = () => { throw new Error('in onNotification'); };
-      client.on('parameter', () => { throw new Error('in parameter'); });
+      client.on('notice', () => {
+        throw new Error('in notice');
+      });
+      client.onNotice = () => {
+        throw new Error('in onNotice');
+      };
+      client.onNotification = () => {
+        throw new Error('in onNotification');
+      };
+      client.on('parameter', () => {
+        throw new Error('in parameter');
+      });
       const results = await Promise.all([
-        client.query("DO $$ BEGIN RAISE NOTICE 'look'; END $$"), client.query('LISTEN x'),
+        client.query("DO $$ BEGIN RAISE NOTICE 'look'; END $$"),
+        client.query('LISTEN x'),
         client.query('NOTIFY x'),
-        client.query("SET application_name = 'y'"), client.query('SELECT 1')
+        client.query("SET application_name = 'y'"),
+        client.query('SELECT 1')
       ]);
       assert.equal(results[4].rows[0][0], 1);
       await new Promise(setImmediate);
@@ -175,12 +204,19 @@ describe('Client', () => {
   it('rejects a query that nobody connects for, and can still connect', async () => {
     const client = new Client((await sharedServer()).config);
     for (const ask of [
-      () => client.query('SELECT 1'), () => client.simpleQuery('SELECT 1'), () => client.batch(['SELECT 1']),
-      () => client.transaction(() => {}), () => client.sync(), () => client.query('COPY t FROM STDIN'),
+      () => client.query('SELECT 1'),
+      () => client.simpleQuery('SELECT 1'),
+      () => client.batch(['SELECT 1']),
+      () => client.transaction(() => {}),
+      () => client.sync(),
+      () => client.query('COPY t FROM STDIN'),
       () => client.cursor('SELECT 1').next()
     ]) {
-      await assert.rejects(ask(),
-        { name: 'ConnectionError', code: '08003', message: /call connect\(\) first/ }, String(ask));
+      await assert.rejects(
+        ask(),
+        { name: 'ConnectionError', code: '08003', message: /call connect\(\) first/ },
+        String(ask)
+      );
     }
     assert.equal(client.state, 'new');
     await client.connect();
@@ -194,10 +230,15 @@ describe('Client', () => {
     const sent = wire.recorded.toServer.length;
     const error = { name: 'ConnectionError', code: '08003' };
     for (const ask of [
-      () => client.query('SELECT 1'), () => client.simpleQuery('SELECT 1'), () => client.batch(['SELECT 1']),
-      () => client.transaction(() => {}), () => client.sync(), () => client.close('S', 's1'),
+      () => client.query('SELECT 1'),
+      () => client.simpleQuery('SELECT 1'),
+      () => client.batch(['SELECT 1']),
+      () => client.transaction(() => {}),
+      () => client.sync(),
+      () => client.close('S', 's1'),
       () => client.cancel(),
-      () => client.query('COPY t FROM STDIN'), () => client.getResults(),
+      () => client.query('COPY t FROM STDIN'),
+      () => client.getResults(),
       () => client.cursor('SELECT 1').next()
     ]) {
       await assert.rejects(ask(), error, String(ask));
@@ -213,9 +254,11 @@ describe('Client', () => {
     const before = Promise.all([client.query('SELECT 1'), client.query('SELECT 2')]);
     const end = client.end();
     assert.equal(client.state, 'ending');
-    await assert.rejects(client.query('SELECT 3'),
-      { name: 'ConnectionError', code: '08003', message: /was ended/ });
-    assert.deepEqual((await before).map(({ rows }) => rows[0][0]), [1, 2]);
+    await assert.rejects(client.query('SELECT 3'), { name: 'ConnectionError', code: '08003', message: /was ended/ });
+    assert.deepEqual(
+      (await before).map(({ rows }) => rows[0][0]),
+      [1, 2]
+    );
     await end;
     assert.equal(client.state, 'closed');
     assert.equal(await client.closed, undefined);
@@ -276,16 +319,25 @@ describe('Client', () => {
 
   it('rejects a config that is wrong', async () => {
     for (const config of [{ port: 'x' }, { sslmode: 'sometimes' }, 'postgres://[', 5]) {
-      await assert.rejects(async () => new Client(config).connect(),
-        error => error instanceof Error && error.message.length > 10);
+      await assert.rejects(
+        async () => new Client(config).connect(),
+        error => error instanceof Error && error.message.length > 10
+      );
     }
   });
 
   it('rejects what is asked beside connect() with the TypeError of a config that is wrong, before and behind it', async () => {
     for (const config of [{ pasword: 'x' }, { max: 5 }, { port: 'x' }, 'pasword=x']) {
       const client = new Client(config);
-      const all = [client.query('SELECT 1'), client.transaction(() => {}), client.connect(), client.batch(['SELECT 1']),
-        client.simpleQuery('SELECT 1'), client.cursor('SELECT 1').next(), client.transaction(() => {})];
+      const all = [
+        client.query('SELECT 1'),
+        client.transaction(() => {}),
+        client.connect(),
+        client.batch(['SELECT 1']),
+        client.simpleQuery('SELECT 1'),
+        client.cursor('SELECT 1').next(),
+        client.transaction(() => {})
+      ];
       const errors = await Promise.all(all.map(promise => promise.catch(error => error)));
       assert.equal(errors[0].name, 'TypeError');
       for (const error of errors) assert.equal(error, errors[0]);
@@ -304,7 +356,11 @@ describe('Client', () => {
     const reported = () => new Promise(resolve => setImmediate(() => setImmediate(resolve)));
     try {
       for (const bad of [{ ...config, database: 'nowhere' }, { host: '/nowhere' }, { pasword: 'x' }]) {
-        for (const ask of [client => client.query('SELECT 1'), client => client.transaction(() => {}), client => client.cursor('SELECT 1').next()]) {
+        for (const ask of [
+          client => client.query('SELECT 1'),
+          client => client.transaction(() => {}),
+          client => client.cursor('SELECT 1').next()
+        ]) {
           const client = new Client(bad);
           client.connect();
           await assert.rejects(ask(client));
@@ -359,13 +415,14 @@ describe('Client', () => {
     const events = [];
     client.on('end', () => events.push('end'));
     client.on('error', error => events.push(error.message));
-    const pending = [client.query('SELECT pg_sleep(60)'), client.query('SELECT 1'),
-      client.batch(['SELECT 1'])];
+    const pending = [client.query('SELECT pg_sleep(60)'), client.query('SELECT 1'), client.batch(['SELECT 1'])];
     await new Promise(setImmediate);
     client.destroy(new Error('enough'));
     for (const promise of pending) {
-      await assert.rejects(promise,
-        error => error instanceof ConnectionError && error.cause.message === 'enough' && error.sent);
+      await assert.rejects(
+        promise,
+        error => error instanceof ConnectionError && error.cause.message === 'enough' && error.sent
+      );
     }
     assert.equal(client.state, 'closed');
     assert.deepEqual(events, ['enough', 'end']);
@@ -420,8 +477,7 @@ describe('Client', () => {
     const client = await connected({ password: 'very secret' });
     const shown = [inspect(client), inspect(client, { depth: 9, showHidden: true }), JSON.stringify(client)];
     for (const text of shown) assert.doesNotMatch(text, /very secret/);
-    assert.match(shown[0],
-      /^Client \{\s+state: 'open',\s+pending: 0,\s+processId: \d+,\s+serverParameters: \{/);
+    assert.match(shown[0], /^Client \{\s+state: 'open',\s+pending: 0,\s+processId: \d+,\s+serverParameters: \{/);
     assert.deepEqual(JSON.parse(shown[2]), { state: 'open', pending: 0, processId: client.processId });
   });
 
@@ -475,7 +531,7 @@ describe('Client', () => {
     clearInterval(timer);
   });
 
-  it('takes a socket of the caller\'s', async () => {
+  it("takes a socket of the caller's", async () => {
     const server = await sharedServer();
     const socket = net.connect(server.port, server.host);
     const client = new Client({ ...server.config, socket });
@@ -488,8 +544,19 @@ describe('Client', () => {
 
 describe('The classes', () => {
   it('make a row of bytes without any client', () => {
-    const parser = new RowParser(message('T', Buffer.from([0, 1]), 'a\0', 0, Buffer.from([0, 0]), 25,
-      Buffer.from([255, 255]), -1, Buffer.from([0, 0])));
+    const parser = new RowParser(
+      message(
+        'T',
+        Buffer.from([0, 1]),
+        'a\0',
+        0,
+        Buffer.from([0, 0]),
+        25,
+        Buffer.from([255, 255]),
+        -1,
+        Buffer.from([0, 0])
+      )
+    );
     const row = new parser[Client.STRING](message('D', Buffer.from([0, 1]), 2, 'hi'));
     assert.equal(row.a, 'hi');
   });
@@ -498,12 +565,12 @@ describe('The classes', () => {
     const client = await connected();
     const result = await client.query('SELECT 1');
     assert.ok(result instanceof RowReader && result.rowParser instanceof RowParser);
-    assert.ok(await client.query('SELECT 1/0').catch(error => error) instanceof PostgresError);
-    assert.ok(await client.getResults().catch(error => error) instanceof UsageError);
+    assert.ok((await client.query('SELECT 1/0').catch(error => error)) instanceof PostgresError);
+    assert.ok((await client.getResults().catch(error => error)) instanceof UsageError);
     const aborted = client.query('SELECT pg_sleep(9)', [], { signal: AbortSignal.timeout(10) });
-    assert.ok(await aborted.catch(error => error) instanceof AbortError);
+    assert.ok((await aborted.catch(error => error)) instanceof AbortError);
     const closed = await faked(async () => {});
     closed.destroy();
-    assert.ok(await closed.query('SELECT 1').catch(error => error) instanceof ConnectionError);
+    assert.ok((await closed.query('SELECT 1').catch(error => error)) instanceof ConnectionError);
   });
 });

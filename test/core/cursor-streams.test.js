@@ -16,7 +16,9 @@ const TEXT = 'SELECT generate_series(1, $1::int) AS i';
 
 describe('A cursor as a stream', () => {
   let client;
-  beforeEach(async () => { client = await connected(); });
+  beforeEach(async () => {
+    client = await connected();
+  });
 
   /** That the connection is free. */
   const free = async () => assert.equal((await client.query('SELECT 7 AS a')).rows[0].a, 7);
@@ -29,16 +31,27 @@ describe('A cursor as a stream', () => {
       for await (const row of open()) looped.push(row.i);
       assert.deepEqual(looped, expected);
       const given = [];
-      await once(open().on('data', row => given.push(row.i)), 'end');
+      await once(
+        open().on('data', row => given.push(row.i)),
+        'end'
+      );
       assert.deepEqual(given, expected);
       const piped = [];
-      await pipeline(open(), new Transform({
-        objectMode: true,
-        transform(row, encoding, callback) { callback(null, row.i); }
-      }), new Writable({
-        objectMode: true,
-        write(value, encoding, callback) { setImmediate(callback, piped.push(value) && null); }
-      }));
+      await pipeline(
+        open(),
+        new Transform({
+          objectMode: true,
+          transform(row, encoding, callback) {
+            callback(null, row.i);
+          }
+        }),
+        new Writable({
+          objectMode: true,
+          write(value, encoding, callback) {
+            setImmediate(callback, piped.push(value) && null);
+          }
+        })
+      );
       assert.deepEqual(piped, expected);
       await free();
     });
@@ -70,10 +83,18 @@ describe('A cursor as a stream', () => {
       abort();
       await assert.rejects(once(stream, 'close'), { name: 'AbortError' });
       await free();
-      await assert.rejects(pipeline(Readable.from(rows()), new Writable({
-        objectMode: true,
-        write(row, encoding, callback) { callback(new Error('full')); }
-      })), /full/);
+      await assert.rejects(
+        pipeline(
+          Readable.from(rows()),
+          new Writable({
+            objectMode: true,
+            write(row, encoding, callback) {
+              callback(new Error('full'));
+            }
+          })
+        ),
+        /full/
+      );
       await free();
     });
 
@@ -90,9 +111,12 @@ describe('A cursor as a stream', () => {
       const text = 'SELECT 1 / (500 - i) AS a FROM generate_series(1, 1000) AS i';
       const stream = Readable.from(client.cursor(text, [], { batchSize: 100 }));
       let count = 0;
-      await assert.rejects(async () => {
-        for await (const row of stream) count += row ? 1 : 0;
-      }, { code: '22012' });
+      await assert.rejects(
+        async () => {
+          for await (const row of stream) count += row ? 1 : 0;
+        },
+        { code: '22012' }
+      );
       assert.equal(count, 400);
       await assert.rejects(Readable.from(client.cursor('no SQL')).toArray(), { code: '42601' });
       await free();
@@ -104,13 +128,22 @@ describe('A cursor as a stream', () => {
       const open = () => ReadableStream.from(client.cursor(TEXT, [250], { batchSize: 100 }));
       const looped = [];
       for await (const row of open()) looped.push(row.i);
-      assert.deepEqual(looped, Array.from({ length: 250 }, (_, i) => i + 1));
+      assert.deepEqual(
+        looped,
+        Array.from({ length: 250 }, (_, i) => i + 1)
+      );
       const reader = open().getReader();
       assert.equal((await reader.read()).value.i, 1);
       await reader.cancel();
       await free();
       const piped = [];
-      await open().pipeTo(new WritableStream({ write(row) { piped.push(row.i); } }));
+      await open().pipeTo(
+        new WritableStream({
+          write(row) {
+            piped.push(row.i);
+          }
+        })
+      );
       assert.deepEqual(piped, looped);
     });
 

@@ -8,7 +8,17 @@ const { Readable, Writable } = require('node:stream');
 const { Client, AbortError } = require('../..');
 const { Pipeline } = require('../../lib/core/pipeline');
 const { shorten } = require('../support/hooks');
-const { sharedServer, connected, proxied, answering, rowDescription, dataRow, commandComplete, ANSWER, message } = require('../support');
+const {
+  sharedServer,
+  connected,
+  proxied,
+  answering,
+  rowDescription,
+  dataRow,
+  commandComplete,
+  ANSWER,
+  message
+} = require('../support');
 
 const SERIES = 'SELECT i FROM generate_series(1, $1::int) i';
 
@@ -47,7 +57,8 @@ describe('cursor', () => {
 
   it('takes n + 1 round trips for n fetches: the next one is under way while rows are read, one ahead and not more', async () => {
     const { client, wire } = await proxied();
-    const executes = () => wire.recorded.toServer.toString('latin1').match(/E\0\0\0[\x09-\x1f]\w*\0\0\0\0\x03/g)?.length ?? 0;
+    const executes = () =>
+      wire.recorded.toServer.toString('latin1').match(/E\0\0\0[\x09-\x1f]\w*\0\0\0\0\x03/g)?.length ?? 0;
     for (const session of ['client', 'tx']) {
       const before = wire.stats.flights.toServer;
       const from = executes();
@@ -64,7 +75,10 @@ describe('cursor', () => {
         assert.deepEqual(seen, upTo(10));
       };
       await (session === 'tx' ? client.transaction(read) : read(client));
-      assert.ok(wire.stats.flights.toServer - before <= 5 + (session === 'tx'), `${wire.stats.flights.toServer - before}`);
+      assert.ok(
+        wire.stats.flights.toServer - before <= 5 + (session === 'tx'),
+        `${wire.stats.flights.toServer - before}`
+      );
       await client.query('SELECT 1');
     }
   });
@@ -147,9 +161,12 @@ describe('cursor', () => {
   it('closes its portal when the loop throws', async () => {
     const client = await connected();
     const thrown = new Error('thrown');
-    await assert.rejects(async () => {
-      for await (const row of client.cursor(SERIES, [1000], { batchSize: 10 })) if (row.i === 15) throw thrown;
-    }, error => error === thrown);
+    await assert.rejects(
+      async () => {
+        for await (const row of client.cursor(SERIES, [1000], { batchSize: 10 })) if (row.i === 15) throw thrown;
+      },
+      error => error === thrown
+    );
     assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, 1);
   });
 
@@ -175,7 +192,10 @@ describe('cursor', () => {
     const calls = Array.from({ length: 30 }, () => cursor.next());
     const last = cursor.return();
     const results = await Promise.all(calls);
-    assert.deepEqual(results.filter(({ done }) => !done).map(({ value }) => Number(value.i)), upTo(25));
+    assert.deepEqual(
+      results.filter(({ done }) => !done).map(({ value }) => Number(value.i)),
+      upTo(25)
+    );
     assert.deepEqual(await last, { done: true, value: undefined });
   });
 
@@ -226,16 +246,19 @@ describe('cursor', () => {
   it('streams through a pipeline, and is closed when that breaks', async () => {
     const client = await connected();
     let sum = 0;
-    const target = () => new Writable({
-      objectMode: true,
-      write(row, encoding, callback) {
-        sum += Number(row.i);
-        callback(row.i === 777 ? new Error('broken') : null);
-      }
-    });
+    const target = () =>
+      new Writable({
+        objectMode: true,
+        write(row, encoding, callback) {
+          sum += Number(row.i);
+          callback(row.i === 777 ? new Error('broken') : null);
+        }
+      });
     await through(Readable.from(client.cursor(SERIES, [500], { batchSize: 7 })), target());
-    assert.equal(sum, 500 * 501 / 2);
-    await assert.rejects(through(Readable.from(client.cursor(SERIES, [5000], { batchSize: 7 })), target()), { message: 'broken' });
+    assert.equal(sum, (500 * 501) / 2);
+    await assert.rejects(through(Readable.from(client.cursor(SERIES, [5000], { batchSize: 7 })), target()), {
+      message: 'broken'
+    });
     assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, 1);
   });
 
@@ -306,7 +329,10 @@ describe('A cursor in a transaction', () => {
     await client.transaction(async tx => {
       for await (const row of tx.cursor(SERIES, [10], { batchSize: 3 })) if (row.i === '4') break;
       const { rows } = await tx.query("SELECT name FROM pg_cursors WHERE name <> ''");
-      assert.deepEqual(rows.map(row => row.name), []);
+      assert.deepEqual(
+        rows.map(row => row.name),
+        []
+      );
     });
   });
 
@@ -314,11 +340,13 @@ describe('A cursor in a transaction', () => {
     const client = await connected();
     await client.transaction(async tx => {
       let kept;
-      await tx.transaction(async nested => {
-        kept = nested.cursor(SERIES, [10], { batchSize: 2 });
-        await kept.next();
-        throw new Error('thrown');
-      }).catch(() => {});
+      await tx
+        .transaction(async nested => {
+          kept = nested.cursor(SERIES, [10], { batchSize: 2 });
+          await kept.next();
+          throw new Error('thrown');
+        })
+        .catch(() => {});
       await kept.next(); // a row that is there
       await assert.rejects(kept.next(), { code: '25P01' });
       assert.equal((await tx.query('SELECT 1 AS one')).rows[0].one, 1);
@@ -332,7 +360,7 @@ describe('A cursor in a transaction', () => {
     await client.transaction(async tx => {
       for await (const row of tx.cursor('SELECT i FROM generate_series(1, 100000) i')) sum += Number(row.i);
     });
-    assert.equal(sum, 100000 * 100001 / 2);
+    assert.equal(sum, (100000 * 100001) / 2);
   });
 });
 
@@ -346,7 +374,10 @@ describe('A loop over a cursor that waits for a query behind it', () => {
     const behind = [client.query('SELECT 7 AS seven'), client.query('SELECT 8 AS eight')];
     const [{ name, message }] = await warned;
     assert.equal(name, 'QuickgresWarning');
-    assert.match(message, /^"SELECT 7 AS seven" has waited for a second for the end of the cursor "SELECT generate_series\(1, 10\) AS n"/);
+    assert.match(
+      message,
+      /^"SELECT 7 AS seven" has waited for a second for the end of the cursor "SELECT generate_series\(1, 10\) AS n"/
+    );
     await cursor.return();
     await Promise.all(behind);
   });

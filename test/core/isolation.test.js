@@ -34,18 +34,40 @@ describe('Nothing of one query reaches another with the same text', () => {
     await table();
     const client = await connected();
     await client.query('INSERT INTO isolated VALUES (1)', [], { cache: false });
-    const batch = id => client.batch([['INSERT INTO isolated VALUES ($1)', [id]], ['SELECT $1::int AS id', [id]]]);
-    assert.deepEqual(await outcomes([batch(1), batch(2), batch(3)]),
-      ['23505 at 0', ['INSERT []', 'SELECT [[2]]'], ['INSERT []', 'SELECT [[3]]']]);
+    const batch = id =>
+      client.batch([
+        ['INSERT INTO isolated VALUES ($1)', [id]],
+        ['SELECT $1::int AS id', [id]]
+      ]);
+    assert.deepEqual(await outcomes([batch(1), batch(2), batch(3)]), [
+      '23505 at 0',
+      ['INSERT []', 'SELECT [[2]]'],
+      ['INSERT []', 'SELECT [[3]]']
+    ]);
     assert.deepEqual(await outcomes([batch(1), batch(4)]), ['23505 at 0', ['INSERT []', 'SELECT [[4]]']]);
   });
 
   it('in blocks at the same time, of which the first fails', async () => {
     await table();
     const client = await connected();
-    const texts = ['BEGIN', 'SELECT 1/0', 'INSERT INTO isolated VALUES (1)', 'ROLLBACK', 'BEGIN', 'INSERT INTO isolated VALUES (1)', 'COMMIT'];
-    assert.deepEqual(await outcomes(texts.map(text => client.query(text))),
-      ['BEGIN []', '22012', '25P02', 'ROLLBACK []', 'BEGIN []', 'INSERT []', 'COMMIT []']);
+    const texts = [
+      'BEGIN',
+      'SELECT 1/0',
+      'INSERT INTO isolated VALUES (1)',
+      'ROLLBACK',
+      'BEGIN',
+      'INSERT INTO isolated VALUES (1)',
+      'COMMIT'
+    ];
+    assert.deepEqual(await outcomes(texts.map(text => client.query(text))), [
+      'BEGIN []',
+      '22012',
+      '25P02',
+      'ROLLBACK []',
+      'BEGIN []',
+      'INSERT []',
+      'COMMIT []'
+    ]);
   });
 
   it('before and after its table was made', async () => {
@@ -67,10 +89,18 @@ describe('Nothing of one query reaches another with the same text', () => {
       await table();
       const client = await connected();
       await client.query('SELECT * FROM isolated');
-      const [changed, ...others] = await Promise.allSettled([change(client), client.query('SELECT * FROM isolated'),
-        client.query('INSERT INTO isolated VALUES (1)'), client.query('SELECT * FROM isolated')]);
+      const [changed, ...others] = await Promise.allSettled([
+        change(client),
+        client.query('SELECT * FROM isolated'),
+        client.query('INSERT INTO isolated VALUES (1)'),
+        client.query('SELECT * FROM isolated')
+      ]);
       assert.equal(changed.reason, undefined);
-      assert.deepEqual(others.map(({ value, reason }) => reason?.code ?? value.rows.length), [0, 0, 1], String(change));
+      assert.deepEqual(
+        others.map(({ value, reason }) => reason?.code ?? value.rows.length),
+        [0, 0, 1],
+        String(change)
+      );
     }
   });
 
@@ -86,9 +116,24 @@ describe('Nothing of one query reaches another with the same text', () => {
   it('in a failed block, where none can be parsed', async () => {
     await (await sharedServer()).sql('DROP TABLE IF EXISTS isolated');
     const client = await connected();
-    const texts = ['BEGIN', 'SELECT * FROM isolated', 'SELECT * FROM isolated', 'SELECT 1', 'SELECT 1', 'ROLLBACK', 'SELECT 1'];
-    assert.deepEqual(await outcomes(texts.map(text => client.query(text))),
-      ['BEGIN []', '42P01', '25P02', '25P02', '25P02', 'ROLLBACK []', 'SELECT [[1]]']);
+    const texts = [
+      'BEGIN',
+      'SELECT * FROM isolated',
+      'SELECT * FROM isolated',
+      'SELECT 1',
+      'SELECT 1',
+      'ROLLBACK',
+      'SELECT 1'
+    ];
+    assert.deepEqual(await outcomes(texts.map(text => client.query(text))), [
+      'BEGIN []',
+      '42P01',
+      '25P02',
+      '25P02',
+      '25P02',
+      'ROLLBACK []',
+      'SELECT [[1]]'
+    ]);
     const [literal, again] = await outcomes([client.query("SELECT 'x'::int"), client.query("SELECT 'x'::int")]);
     assert.deepEqual([literal, again], ['22P02', '22P02']);
   });
@@ -101,16 +146,49 @@ describe('Nothing of one query reaches another with the same text', () => {
     await server.sql('CREATE DATABASE single');
     const seed = Number(process.env.SEED ?? Math.floor(Math.random() * 2 ** 32));
     const random = new Random(seed);
-    const DML = ['INSERT INTO t VALUES ($1) RETURNING *', 'INSERT INTO t VALUES (1)', 'SELECT * FROM t ORDER BY 1', 'SELECT count(*) FROM t', 'DELETE FROM t WHERE id = $1',
-      'SELECT * FROM u', 'INSERT INTO u SELECT $1::int', 'SELECT 1/0', 'SELECT 1/$1::int AS x', 'TABLE u', 'VALUES ($1::text)'];
-    const OTHER = ['CREATE TABLE u (a int)', 'DROP TABLE u', 'ALTER TABLE u ADD b int', 'ALTER TABLE u DROP b', 'ALTER TABLE u ALTER a TYPE text',
-      'BEGIN', 'BEGIN', 'COMMIT', 'COMMIT', 'COMMIT', 'ROLLBACK', 'ROLLBACK', 'ROLLBACK', 'SET search_path = one', 'SET search_path = two', 'SET LOCAL search_path = two',
-      'DEALLOCATE ALL', 'SAVEPOINT a', 'ROLLBACK TO a', 'SELEC', 'SHOW search_path', "DO $$ BEGIN EXECUTE 'DEALLOCATE ALL'; END $$"];
+    const DML = [
+      'INSERT INTO t VALUES ($1) RETURNING *',
+      'INSERT INTO t VALUES (1)',
+      'SELECT * FROM t ORDER BY 1',
+      'SELECT count(*) FROM t',
+      'DELETE FROM t WHERE id = $1',
+      'SELECT * FROM u',
+      'INSERT INTO u SELECT $1::int',
+      'SELECT 1/0',
+      'SELECT 1/$1::int AS x',
+      'TABLE u',
+      'VALUES ($1::text)'
+    ];
+    const OTHER = [
+      'CREATE TABLE u (a int)',
+      'DROP TABLE u',
+      'ALTER TABLE u ADD b int',
+      'ALTER TABLE u DROP b',
+      'ALTER TABLE u ALTER a TYPE text',
+      'BEGIN',
+      'BEGIN',
+      'COMMIT',
+      'COMMIT',
+      'COMMIT',
+      'ROLLBACK',
+      'ROLLBACK',
+      'ROLLBACK',
+      'SET search_path = one',
+      'SET search_path = two',
+      'SET LOCAL search_path = two',
+      'DEALLOCATE ALL',
+      'SAVEPOINT a',
+      'ROLLBACK TO a',
+      'SELEC',
+      'SHOW search_path',
+      "DO $$ BEGIN EXECUTE 'DEALLOCATE ALL'; END $$"
+    ];
     const single = () => {
       const text = random.chance(0.65) ? random.pick(DML) : random.pick(OTHER);
       return [text, text.includes('$1') ? [random.below(4)] : []];
     };
-    const step = () => random.chance(0.2) ? { batch: Array.from({ length: 1 + random.below(4)}, single) } : { query: single() };
+    const step = () =>
+      random.chance(0.2) ? { batch: Array.from({ length: 1 + random.below(4) }, single) } : { query: single() };
     const clients = [];
     const client = async database => {
       const made = new Client({ ...server.config, database });
@@ -120,12 +198,22 @@ describe('Nothing of one query reaches another with the same text', () => {
         CREATE TABLE one.t (id int PRIMARY KEY); CREATE TABLE two.t (id int PRIMARY KEY, v text); CREATE TABLE two.u (a int)`);
       return made;
     };
-    const run = (on, { batch, query }, cache) => batch
-      ? on.batch(batch.map(([text, values]) => [text, values, { cache }])) : on.query(...query, { cache });
+    const run = (on, { batch, query }, cache) =>
+      batch ? on.batch(batch.map(([text, values]) => [text, values, { cache }])) : on.query(...query, { cache });
     try {
       for (let round = 0; round < 60; round++) {
         const [pipelined, alone] = [await client('pipelined'), await client('single')];
-        const warm = Array.from({ length: random.below(6) }, () => ({ query: [random.pick(['SELECT * FROM t ORDER BY 1', 'SELECT count(*) FROM t', 'SELECT 1/0', 'INSERT INTO t VALUES (1)']), []] }));
+        const warm = Array.from({ length: random.below(6) }, () => ({
+          query: [
+            random.pick([
+              'SELECT * FROM t ORDER BY 1',
+              'SELECT count(*) FROM t',
+              'SELECT 1/0',
+              'INSERT INTO t VALUES (1)'
+            ]),
+            []
+          ]
+        }));
         for (const each of warm) {
           await run(pipelined, each, true).catch(() => {});
           await run(alone, each, false).catch(() => {});
@@ -134,7 +222,11 @@ describe('Nothing of one query reaches another with the same text', () => {
         const actual = await outcomes(steps.map(each => run(pipelined, each, true)));
         for (const [index, each] of steps.entries()) {
           const [expected] = await outcomes([run(alone, each, false)]);
-          assert.deepEqual(actual[index], expected, `seed ${seed}, round ${round}, step ${index}: ${JSON.stringify(each)} of ${JSON.stringify(steps)}`);
+          assert.deepEqual(
+            actual[index],
+            expected,
+            `seed ${seed}, round ${round}, step ${index}: ${JSON.stringify(each)} of ${JSON.stringify(steps)}`
+          );
         }
         await Promise.all([pipelined.end(), alone.end()]);
       }
@@ -181,12 +273,21 @@ describe('A statement that fails', () => {
       DROP TYPE IF EXISTS isolated_mood; CREATE TYPE isolated_mood AS ENUM ('sad', 'happy')`);
     for (const [text, change, rows] of [
       ['SELECT * FROM isolated_rows()', 'ALTER TABLE isolated_u DROP COLUMN b', [[1]]],
-      ['SELECT enum_range(NULL::isolated_mood)', "DROP TYPE isolated_mood; CREATE TYPE isolated_mood AS ENUM ('well')", [['{well}']]]
+      [
+        'SELECT enum_range(NULL::isolated_mood)',
+        "DROP TYPE isolated_mood; CREATE TYPE isolated_mood AS ENUM ('well')",
+        [['{well}']]
+      ]
     ]) {
       for (let i = 0; i < 3; i++) await client.query(text);
       await server.sql(change);
       await client.query(text).catch(() => {});
-      for (let i = 0; i < 3; i++) assert.deepEqual((await client.query(text)).rows.map(row => row.toArray()), rows, text);
+      for (let i = 0; i < 3; i++)
+        assert.deepEqual(
+          (await client.query(text)).rows.map(row => row.toArray()),
+          rows,
+          text
+        );
     }
   });
 
@@ -216,7 +317,8 @@ describe('A statement that fails', () => {
 
 describe('DISCARD ALL and DEALLOCATE ALL that fail, or run inside a function', () => {
   const LIMIT = 5;
-  const prepared = async client => Number((await client.query('SELECT count(*) FROM pg_prepared_statements', [], { cache: false })).rows[0][0]);
+  const prepared = async client =>
+    Number((await client.query('SELECT count(*) FROM pg_prepared_statements', [], { cache: false })).rows[0][0]);
 
   it('leave no more statements on the server than the limit', async () => {
     const client = await connected({ statement_cache: LIMIT });
@@ -226,20 +328,30 @@ describe('DISCARD ALL and DEALLOCATE ALL that fail, or run inside a function', (
       await client.query('DISCARD ALL').catch(error => assert.equal(error.code, '25001'));
       await client.query('ROLLBACK');
       await client.query('BEGIN');
-      await Promise.allSettled([client.query('SELECT 1/0'), client.query('DEALLOCATE ALL'), client.query(`SELECT ${i}, $1::int`, [1])]);
+      await Promise.allSettled([
+        client.query('SELECT 1/0'),
+        client.query('DEALLOCATE ALL'),
+        client.query(`SELECT ${i}, $1::int`, [1])
+      ]);
       await client.query('ROLLBACK');
       await client.query(`SELECT ${i}, $1::int`, [1]);
       if (i % 5 === 0) await client.query("DO $$ BEGIN EXECUTE 'DEALLOCATE ALL'; END $$");
-      await Promise.allSettled(Array.from({ length: 8 }, (_, n) => client.query(`SELECT ${(n + i) % 10}, $1::int`, [n])));
-      await Promise.allSettled([client.batch(['SELECT 1/0', 'DEALLOCATE ALL']), client.simpleQuery('SELECT 1/0; DISCARD ALL')]);
+      await Promise.allSettled(
+        Array.from({ length: 8 }, (_, n) => client.query(`SELECT ${(n + i) % 10}, $1::int`, [n]))
+      );
+      await Promise.allSettled([
+        client.batch(['SELECT 1/0', 'DEALLOCATE ALL']),
+        client.simpleQuery('SELECT 1/0; DISCARD ALL')
+      ]);
       await client.sync();
-      assert.ok(await prepared(client) <= LIMIT, `${await prepared(client)} in round ${i}`);
+      assert.ok((await prepared(client)) <= LIMIT, `${await prepared(client)} in round ${i}`);
     }
   });
 
   it('do not keep ROLLBACK by hand from ending the block after 26000', async () => {
     const client = await connected();
-    for (const text of ['SELECT $1::int', 'ROLLBACK', 'BEGIN', 'COMMIT']) await client.query(text, text.includes('$') ? [1] : []);
+    for (const text of ['SELECT $1::int', 'ROLLBACK', 'BEGIN', 'COMMIT'])
+      await client.query(text, text.includes('$') ? [1] : []);
     await client.query('BEGIN');
     await client.query("DO $$ BEGIN EXECUTE 'DEALLOCATE ALL'; END $$");
     await assert.rejects(client.query('SELECT $1::int', [1]), { code: '26000' });

@@ -43,12 +43,14 @@ describe('listen', () => {
   it('throws when the network has gone dark: a server that says nothing is asked, and does not answer', async () => {
     shorten(Channels, 'patience', 20);
     const { client, wire } = await proxied();
-    const lost = new Promise(resolve => { client.once('error', resolve); });
+    const lost = new Promise(resolve => {
+      client.once('error', resolve);
+    });
     const listener = client.listen('news', { keepalive: 20 });
     await listener.ready;
     wire.stall();
     await assert.rejects(listener.next(), { name: 'ConnectionError', message: /the server was silent for 40 ms/ });
-    assert.ok(await lost instanceof ConnectionError);
+    assert.ok((await lost) instanceof ConnectionError);
     assert.equal(client.state, 'closed');
   });
 
@@ -162,7 +164,10 @@ describe('listen', () => {
     await listener.ready;
     await notify('news', 'a');
     await notify('news', 'b');
-    assert.deepEqual((await Promise.all(calls.slice(0, 2))).map(({ value }) => value.payload), ['a', 'b']);
+    assert.deepEqual(
+      (await Promise.all(calls.slice(0, 2))).map(({ value }) => value.payload),
+      ['a', 'b']
+    );
     await listener.return();
     for (const call of calls.slice(2)) assert.deepEqual(await call, { value: undefined, done: true });
   });
@@ -228,7 +233,7 @@ describe('listen', () => {
     const names = Array.from({ length: 20 }, (_, i) => `channel ${i}`);
     for (let round = 0; round < 2; round++) {
       const listeners = names.map(name => client.listen(name));
-        await Promise.all(listeners.map(listener => listener.ready));
+      await Promise.all(listeners.map(listener => listener.ready));
       for (const name of names) await notify(name, `to ${name}`);
       for (const [i, listener] of listeners.entries()) {
         assert.equal((await listener.next()).value.payload, `to channel ${i}`);

@@ -29,7 +29,9 @@ async function pooled(config, options) {
 
 describe('A session with settings', () => {
   before(async () => {
-    await (await sharedServer()).sql(`
+    await (
+      await sharedServer()
+    ).sql(`
       CREATE TABLE notes (id int GENERATED ALWAYS AS IDENTITY, tenant int DEFAULT current_setting('app.tenant')::int, body text);
       INSERT INTO notes (tenant, body) SELECT i % 3, 'note ' || i FROM generate_series(0, 29) i;
       CREATE ROLE web;
@@ -57,8 +59,13 @@ describe('A session with settings', () => {
     };
     const pool = await pooled({ host: proxy.host, port: proxy.port }, { size: 1 });
     await pool.query('SELECT 1');
-    for (const [session, through] of [[client, wire], [pool, proxy.connections[1]]]) {
-      const [one, results] = await flights(through, () => Promise.all(Array.from({ length: 100 }, (_, i) => ask(as(session, i % 3)))));
+    for (const [session, through] of [
+      [client, wire],
+      [pool, proxy.connections[1]]
+    ]) {
+      const [one, results] = await flights(through, () =>
+        Promise.all(Array.from({ length: 100 }, (_, i) => ask(as(session, i % 3))))
+      );
       assert.equal(one, 1);
       results.forEach(({ rows }, i) => assert.deepEqual([rows.length, tenants(rows)], [10, [i % 3]]));
       const [two, { rows }] = await flights(through, () => as(session, 1).transaction(ask));
@@ -74,7 +81,10 @@ describe('A session with settings', () => {
         query: async () => (await mine.query(NOTES)).rows,
         limited: async () => (await mine.query(NOTES, [], { statement_timeout: 10000, alone: true })).rows,
         stream: async () => (await mine.query(NOTES, [], { decode: true })).rows,
-        batch: async () => (await mine.batch([NOTES, ['SELECT tenant FROM notes WHERE id > $1', [3]], NOTES])).flatMap(({ rows }) => rows),
+        batch: async () =>
+          (await mine.batch([NOTES, ['SELECT tenant FROM notes WHERE id > $1', [3]], NOTES])).flatMap(
+            ({ rows }) => rows
+          ),
         async cursor() {
           const rows = [];
           for await (const row of mine.cursor(NOTES, [], { batchSize: 3 })) rows.push(row);
@@ -85,15 +95,25 @@ describe('A session with settings', () => {
           const [, json] = await Promise.all([mine.queryTo(target, NOTES, [], { as: 'json' }), text(target)]);
           return JSON.parse(json);
         },
-        copyTo: async () => (await text(mine.copyTo(`COPY (${NOTES}) TO STDOUT`))).trim().split('\n').map(tenant => ({ tenant })),
-        transaction: () => mine.transaction(async tx => {
-          const rows = [...(await tx.query(NOTES)).rows, ...(await tx.transaction(inner => inner.query(NOTES))).rows];
-          for await (const row of tx.cursor(NOTES, [], { batchSize: 3 })) rows.push(row);
-          return rows;
-        }),
+        copyTo: async () =>
+          (await text(mine.copyTo(`COPY (${NOTES}) TO STDOUT`)))
+            .trim()
+            .split('\n')
+            .map(tenant => ({ tenant })),
+        transaction: () =>
+          mine.transaction(async tx => {
+            const rows = [...(await tx.query(NOTES)).rows, ...(await tx.transaction(inner => inner.query(NOTES))).rows];
+            for await (const row of tx.cursor(NOTES, [], { batchSize: 3 })) rows.push(row);
+            return rows;
+          }),
         savepoint: () => mine.transaction(tx => tx.transaction(async inner => (await inner.query(NOTES)).rows)),
-        'copyTo in a transaction': () => mine.transaction(async tx =>
-          (await text(tx.copyTo(`COPY (${NOTES}) TO STDOUT`))).trim().split('\n').map(tenant => ({ tenant }))),
+        'copyTo in a transaction': () =>
+          mine.transaction(async tx =>
+            (await text(tx.copyTo(`COPY (${NOTES}) TO STDOUT`)))
+              .trim()
+              .split('\n')
+              .map(tenant => ({ tenant }))
+          ),
         async copyFrom() {
           const copy = mine.copyFrom('COPY inbox (body) FROM STDIN');
           await pipeline(['a\nb\n'], copy);
@@ -106,7 +126,7 @@ describe('A session with settings', () => {
         seen[name] = tenants(rows);
         assert.ok(rows.length > 1, name);
         assert.deepEqual([plain ?? '', other], ['', 'x'], name);
-        assert.equal(await tenantOf(session) ?? '', '', name); // also behind it
+        assert.equal((await tenantOf(session)) ?? '', '', name); // also behind it
       }
       assert.deepEqual(seen, Object.fromEntries(Object.keys(works).map(name => [name, [2]])));
     }
@@ -138,14 +158,19 @@ describe('A session with settings', () => {
     const pool = await pooled({ host: proxy.host, port: proxy.port }, { size: 2 });
     const mine = as(pool, 1);
     await mine.query(NOTES);
-    const slow = Array.from({ length: 4 }, (_, i) => as(pool, i % 3).query('SELECT tenant, pg_sleep(0.05) FROM notes', [], { idempotent: true }));
+    const slow = Array.from({ length: 4 }, (_, i) =>
+      as(pool, i % 3).query('SELECT tenant, pg_sleep(0.05) FROM notes', [], { idempotent: true })
+    );
     const batch = mine.batch(['SELECT pg_sleep(0.05)', NOTES], { idempotent: true });
     let calls = 0;
-    const whole = mine.transaction(async tx => {
-      if (++calls === 1) setTimeout(() => proxy.reset(), 20);
-      await tx.query('SELECT pg_sleep(0.3)');
-      return tx.query(NOTES);
-    }, { idempotent: true });
+    const whole = mine.transaction(
+      async tx => {
+        if (++calls === 1) setTimeout(() => proxy.reset(), 20);
+        await tx.query('SELECT pg_sleep(0.3)');
+        return tx.query(NOTES);
+      },
+      { idempotent: true }
+    );
     (await Promise.all(slow)).forEach(({ rows }, i) => assert.deepEqual([rows.length, tenants(rows)], [10, [i % 3]]));
     assert.deepEqual(tenants((await batch)[1].rows), [1]);
     assert.deepEqual(tenants((await whole).rows), [1]);
@@ -158,10 +183,16 @@ describe('A session with settings', () => {
     const code = { code: '22023' };
     const insert = "INSERT INTO notes (tenant, body) VALUES (0, 'wrong')";
     const failing = [
-      wrong.query('SELECT tenant FROM notes WHERE id = 1'), wrong.query(insert), wrong.batch([insert, insert]), wrong.batch([]),
-      wrong.cursor(NOTES).next(), wrong.queryTo(new PassThrough(), NOTES), wrong.transaction(tx => tx.query(insert)),
+      wrong.query('SELECT tenant FROM notes WHERE id = 1'),
+      wrong.query(insert),
+      wrong.batch([insert, insert]),
+      wrong.batch([]),
+      wrong.cursor(NOTES).next(),
+      wrong.queryTo(new PassThrough(), NOTES),
+      wrong.transaction(tx => tx.query(insert)),
       wrong.transaction(tx => tx.transaction(inner => inner.query(insert))),
-      text(wrong.copyTo(`COPY (${NOTES}) TO STDOUT`)), pipeline(['a\n'], wrong.copyFrom('COPY inbox (body) FROM STDIN')),
+      text(wrong.copyTo(`COPY (${NOTES}) TO STDOUT`)),
+      pipeline(['a\n'], wrong.copyFrom('COPY inbox (body) FROM STDIN')),
       pipeline(['a\n'.repeat(200000)], wrong.copyFrom('COPY inbox (body) FROM STDIN')),
       wrong.transaction(tx => text(tx.copyTo(`COPY (${NOTES}) TO STDOUT`)))
     ];
@@ -171,10 +202,13 @@ describe('A session with settings', () => {
     for (const [i, each] of fine.entries()) assert.deepEqual(tenants((await each).rows), [i % 3]);
     assert.equal((await plain).rowCount, 30);
     await assert.rejects(wrong.batch([NOTES]), error => error.index === undefined);
-    await assert.rejects(wrong.transaction(async tx => {
-      await assert.rejects(tx.query(NOTES), code);
-      await assert.rejects(tx.query(NOTES), { code: '25P02' });
-    }), ({ code, cause }) => code === '25P02' && cause.code === '22023');
+    await assert.rejects(
+      wrong.transaction(async tx => {
+        await assert.rejects(tx.query(NOTES), code);
+        await assert.rejects(tx.query(NOTES), { code: '25P02' });
+      }),
+      ({ code, cause }) => code === '25P02' && cause.code === '22023'
+    );
     assert.equal(client.pending, 0);
     assert.equal((await client.query('SELECT FROM notes')).rowCount, 30);
   });
@@ -183,7 +217,10 @@ describe('A session with settings', () => {
     const { client, proxy } = await proxied();
     for (const session of [client, await pooled()]) {
       const wrong = session.with({ work_mem: 'wrong' });
-      await assert.rejects(wrong.transaction(tx => pipeline(['a\n'], tx.copyFrom('COPY inbox (body) FROM STDIN'))), { code: '22023' });
+      await assert.rejects(
+        wrong.transaction(tx => pipeline(['a\n'], tx.copyFrom('COPY inbox (body) FROM STDIN'))),
+        { code: '22023' }
+      );
       assert.equal((await session.query('SELECT 7 AS n')).rowCount, 1);
     }
     assert.equal(proxy.connections.length, 1, 'nothing was cancelled');
@@ -208,23 +245,45 @@ describe('A session with settings', () => {
     const wrong = client.with({ role: 'nobody at all' });
     const elsewhere = client.with({ search_path: 'other' });
     const reads = 'SELECT count(*) AS n FROM notes /* new */';
-    const [failed, read, other] = await Promise.allSettled([wrong.query(reads), as(client, 1).query(reads), client.query(reads)]);
+    const [failed, read, other] = await Promise.allSettled([
+      wrong.query(reads),
+      as(client, 1).query(reads),
+      client.query(reads)
+    ]);
     assert.equal(failed.reason.code, '22023');
     assert.deepEqual([read.value.rows[0].n, other.value.rows[0].n], [10, 30]);
     // Writing, so that nothing may be sent again.
     const writes = "DELETE FROM notes WHERE body = 'none'";
-    const results = await Promise.allSettled([wrong.query(writes), as(client, 1).query(writes), client.query(writes), wrong.query(writes), client.query(writes)]);
-    assert.deepEqual(results.map(({ reason }) => reason?.code), ['22023', undefined, undefined, '22023', undefined]);
+    const results = await Promise.allSettled([
+      wrong.query(writes),
+      as(client, 1).query(writes),
+      client.query(writes),
+      wrong.query(writes),
+      client.query(writes)
+    ]);
+    assert.deepEqual(
+      results.map(({ reason }) => reason?.code),
+      ['22023', undefined, undefined, '22023', undefined]
+    );
     // The text is right under some settings alone.
     const where = 'SELECT n FROM elsewhere';
-    const both = await Promise.allSettled([client.query(where), elsewhere.query(where), client.query(where), elsewhere.query(where)]);
-    assert.deepEqual(both.map(({ reason }) => reason?.code), ['42P01', undefined, '42P01', undefined]);
+    const both = await Promise.allSettled([
+      client.query(where),
+      elsewhere.query(where),
+      client.query(where),
+      elsewhere.query(where)
+    ]);
+    assert.deepEqual(
+      both.map(({ reason }) => reason?.code),
+      ['42P01', undefined, '42P01', undefined]
+    );
   });
 
   it('leaves nothing behind when a request is given up, before it is sent, or while the server works on it', async () => {
     const client = await connected();
     const mine = as(client, 1);
-    for (let i = 0; i < 3; i++) { // a new statement of the settings, then an old one
+    for (let i = 0; i < 3; i++) {
+      // a new statement of the settings, then an old one
       const abort = new AbortController();
       const slow = mine.query('SELECT pg_sleep(100)', [], { signal: abort.signal }); // ends only if the server is asked to cancel it
       setTimeout(() => abort.abort(), 20);
@@ -232,26 +291,36 @@ describe('A session with settings', () => {
       const { signal } = new AbortController();
       assert.deepEqual(tenants((await as(client, 2).query(NOTES, [], { signal })).rows), [2]);
       const late = new AbortController();
-      const behind = [client.query('SELECT 1', [], { alone: true }), mine.query(NOTES, [], { signal: late.signal }), tenantOf(client)];
+      const behind = [
+        client.query('SELECT 1', [], { alone: true }),
+        mine.query(NOTES, [], { signal: late.signal }),
+        tenantOf(client)
+      ];
       late.abort();
       await assert.rejects(behind[1], AbortError);
-      assert.equal(await behind[2] ?? '', '');
+      assert.equal((await behind[2]) ?? '', '');
     }
     await assert.rejects(mine.query('SELECT pg_sleep(100)', [], { statement_timeout: 20 }), { code: '57014' });
-    await assert.rejects(mine.transaction(tx => tx.query('SELECT pg_sleep(100)', [], { signal: AbortSignal.timeout(20) })), AbortError);
+    await assert.rejects(
+      mine.transaction(tx => tx.query('SELECT pg_sleep(100)', [], { signal: AbortSignal.timeout(20) })),
+      AbortError
+    );
     const cursor = mine.cursor('SELECT pg_sleep(100)', [], { signal: AbortSignal.timeout(20) });
     await assert.rejects(cursor.next(), AbortError);
     const copy = mine.copyFrom('COPY inbox (body) FROM STDIN', { signal: AbortSignal.timeout(20) });
     copy.write('a\n');
     await assert.rejects(finished(copy));
-    assert.equal(await tenantOf(client) ?? '', '');
+    assert.equal((await tenantOf(client)) ?? '', '');
   });
 
   it('sends nothing of a request with a wrong value, and the statement of the settings with the next', async () => {
     const client = await connected();
     await assert.rejects(as(client, 1).query('SELECT $1', [new Map()]), TypeError);
     await assert.rejects(as(client, 1).batch([NOTES, ['SELECT $1', [new Map()]]]), { name: 'TypeError', index: 1 });
-    await assert.rejects(as(client, 1).transaction(tx => tx.query('SELECT $1', [new Map()])), TypeError);
+    await assert.rejects(
+      as(client, 1).transaction(tx => tx.query('SELECT $1', [new Map()])),
+      TypeError
+    );
     assert.deepEqual(tenants((await as(client, 1).query(NOTES)).rows), [1]);
     assert.equal(client.pending, 0);
   });
@@ -276,7 +345,10 @@ describe('A session with settings', () => {
   it('refuses defaults of transactions, which would have no effect on the one that has begun', async () => {
     const client = await connected();
     for (const name of ['default_transaction_read_only', 'Default_Transaction_Isolation']) {
-      assert.throws(() => client.with({ [name]: 'on' }), { name: 'TypeError', message: new RegExp(`^${name} .* transaction_read_only`) });
+      assert.throws(() => client.with({ [name]: 'on' }), {
+        name: 'TypeError',
+        message: new RegExp(`^${name} .* transaction_read_only`)
+      });
     }
     const reading = client.with({ transaction_read_only: true });
     await assert.rejects(reading.query('CREATE TABLE never (a int)'), { code: '25006' });
@@ -285,8 +357,24 @@ describe('A session with settings', () => {
   it('refuses texts that may end or outlive its settings', async () => {
     const session = await connected();
     for (const mine of [as(session, 1), as(await pooled({}, { size: 1 }), 1)]) {
-      for (const each of ['COMMIT', 'rollback', 'END', 'abort', '/* */ ; commit', '-- a\rCOMMIT', 'SET a.b = 1', 'set local a.b = 1', 'RESET ALL', 'DISCARD ALL', 'BEGIN',
-        'START TRANSACTION', "DO 'BEGIN COMMIT; END'", 'CALL p()', 'PREPARE p AS SELECT 1', 'DECLARE c CURSOR WITH HOLD FOR SELECT 1']) {
+      for (const each of [
+        'COMMIT',
+        'rollback',
+        'END',
+        'abort',
+        '/* */ ; commit',
+        '-- a\rCOMMIT',
+        'SET a.b = 1',
+        'set local a.b = 1',
+        'RESET ALL',
+        'DISCARD ALL',
+        'BEGIN',
+        'START TRANSACTION',
+        "DO 'BEGIN COMMIT; END'",
+        'CALL p()',
+        'PREPARE p AS SELECT 1',
+        'DECLARE c CURSOR WITH HOLD FOR SELECT 1'
+      ]) {
         const refused = error => error instanceof UsageError && ['0A000'].includes(error.code);
         await assert.rejects(mine.query(each), refused, each);
         await assert.rejects(mine.query(each, [], { cache: false, statement_timeout: 1000 }), refused, each);
@@ -305,22 +393,53 @@ describe('A session with settings', () => {
   it('refuses in a transaction what ends the block, what outlives it, and simpleQuery', async () => {
     const client = await connected();
     await as(client, 1).transaction(async tx => {
-      for (const each of ['COMMIT', 'ROLLBACK', 'ROLLBACK AND CHAIN', 'END', 'RESET ROLE', '-- a\rCOMMIT', 'PREPARE TRANSACTION \'x\'', "SET app.tenant = '2'", 'SET SESSION ROLE postgres',
-        'ROLLBACK -- to the start', "PREPARE/**/TRANSACTION 'x'", "PREPARE  TRANSACTION 'x'", "SET app.tenant = 'set local'"]) {
+      for (const each of [
+        'COMMIT',
+        'ROLLBACK',
+        'ROLLBACK AND CHAIN',
+        'END',
+        'RESET ROLE',
+        '-- a\rCOMMIT',
+        "PREPARE TRANSACTION 'x'",
+        "SET app.tenant = '2'",
+        'SET SESSION ROLE postgres',
+        'ROLLBACK -- to the start',
+        "PREPARE/**/TRANSACTION 'x'",
+        "PREPARE  TRANSACTION 'x'",
+        "SET app.tenant = 'set local'"
+      ]) {
         await assert.rejects(tx.query(each), { name: 'UsageError', code: '0A000' }, each);
-        await assert.rejects(tx.transaction(inner => inner.query(each)), { name: 'UsageError', code: '0A000' }, each);
+        await assert.rejects(
+          tx.transaction(inner => inner.query(each)),
+          { name: 'UsageError', code: '0A000' },
+          each
+        );
       }
       await assert.rejects(tx.simpleQuery('SELECT 1; COMMIT'), { code: '0A000' });
-      for (const each of ['SAVEPOINT a', 'SET LOCAL a.b = 1', 'ROLLBACK TO a', 'SET CONSTRAINTS ALL DEFERRED', "DO 'BEGIN END'", 'RELEASE a']) await tx.query(each);
+      for (const each of [
+        'SAVEPOINT a',
+        'SET LOCAL a.b = 1',
+        'ROLLBACK TO a',
+        'SET CONSTRAINTS ALL DEFERRED',
+        "DO 'BEGIN END'",
+        'RELEASE a'
+      ])
+        await tx.query(each);
       assert.deepEqual(tenants((await tx.query(NOTES)).rows), [1]);
-      assert.deepEqual([tenants((await as(tx, 2).query(NOTES)).rows), tenants((await tx.query(NOTES)).rows)], [[2], [1]]);
+      assert.deepEqual(
+        [tenants((await as(tx, 2).query(NOTES)).rows), tenants((await tx.query(NOTES)).rows)],
+        [[2], [1]]
+      );
     });
-    await client.transaction(async () => { await assert.rejects(as(client, 1).query(NOTES), { name: 'UsageError', code: '25001' }); });
+    await client.transaction(async () => {
+      await assert.rejects(as(client, 1).query(NOTES), { name: 'UsageError', code: '25001' });
+    });
   });
 
   it('of a transaction has them for each of its requests, in one flight, behind which they are as before', async () => {
     const { client, wire } = await proxied();
-    const now = "SELECT current_user AS name, current_setting('app.tenant', true) AS tenant, current_setting('work_mem') AS memory";
+    const now =
+      "SELECT current_user AS name, current_setting('app.tenant', true) AS tenant, current_setting('work_mem') AS memory";
     const seen = async session => Object.values((await session.query(now)).objects[0]);
     await client.transaction(async tx => {
       await tx.query("SET LOCAL work_mem = '1MB'");
@@ -329,25 +448,73 @@ describe('A session with settings', () => {
       const before = [user, '', memory];
       await seen(mine); // warm statements
       const flights = wire.stats.flights.toServer;
-      const rows = await Promise.all([seen(tx), seen(mine), seen(tx), as(tx, 2).batch([now, NOTES]), seen(mine), seen(tx)]);
+      const rows = await Promise.all([
+        seen(tx),
+        seen(mine),
+        seen(tx),
+        as(tx, 2).batch([now, NOTES]),
+        seen(mine),
+        seen(tx)
+      ]);
       assert.equal(wire.stats.flights.toServer - flights, 1);
-      const [first, own, again, [{ objects: [other] }, notes]] = rows;
-      assert.deepEqual([first, own, again, Object.values(other), tenants(notes.rows)], [before, ['web', '1', '2MB'], before, ['web', '2', '1MB'], [2]]);
+      const [
+        first,
+        own,
+        again,
+        [
+          {
+            objects: [other]
+          },
+          notes
+        ]
+      ] = rows;
+      assert.deepEqual(
+        [first, own, again, Object.values(other), tenants(notes.rows)],
+        [before, ['web', '1', '2MB'], before, ['web', '2', '1MB'], [2]]
+      );
       assert.deepEqual(rows.slice(4), [['web', '1', '2MB'], before]);
       const target = new PassThrough();
-      await Promise.all([mine.queryTo(target, `SELECT DISTINCT tenant FROM notes`, [], { as: 'json' }), text(target).then(json => assert.equal(json, '[{"tenant":1}]'))]);
-      assert.deepEqual(await mine.transaction(async inner => [await seen(inner), await seen(inner.with({ 'app.tenant': 5 })), await seen(inner)]),
-        [['web', '1', '2MB'], ['web', '5', '2MB'], ['web', '1', '2MB']]);
+      await Promise.all([
+        mine.queryTo(target, `SELECT DISTINCT tenant FROM notes`, [], { as: 'json' }),
+        text(target).then(json => assert.equal(json, '[{"tenant":1}]'))
+      ]);
+      assert.deepEqual(
+        await mine.transaction(async inner => [
+          await seen(inner),
+          await seen(inner.with({ 'app.tenant': 5 })),
+          await seen(inner)
+        ]),
+        [
+          ['web', '1', '2MB'],
+          ['web', '5', '2MB'],
+          ['web', '1', '2MB']
+        ]
+      );
       assert.deepEqual(await seen(tx), before);
-      await assert.rejects(mine.transaction(inner => inner.query('SELECT 1 / 0')), { code: '22012' });
-      await assert.rejects(tx.transaction(inner => inner.with({ 'app.tenant': 3 }).query('SELECT 1 / 0')), { code: '22012' });
-      await assert.rejects(tx.transaction(inner => inner.with({ work_mem: 'wrong' }).query('SELECT 1')), { code: '22023' });
+      await assert.rejects(
+        mine.transaction(inner => inner.query('SELECT 1 / 0')),
+        { code: '22012' }
+      );
+      await assert.rejects(
+        tx.transaction(inner => inner.with({ 'app.tenant': 3 }).query('SELECT 1 / 0')),
+        { code: '22012' }
+      );
+      await assert.rejects(
+        tx.transaction(inner => inner.with({ work_mem: 'wrong' }).query('SELECT 1')),
+        { code: '22023' }
+      );
       assert.deepEqual(await seen(tx), before);
-      for (const open of [() => mine.cursor(NOTES), () => mine.copyTo('COPY notes TO STDOUT'), () => mine.copyFrom('COPY notes FROM STDIN')]) {
+      for (const open of [
+        () => mine.cursor(NOTES),
+        () => mine.copyTo('COPY notes TO STDOUT'),
+        () => mine.copyFrom('COPY notes FROM STDIN')
+      ]) {
         assert.throws(open, { name: 'UsageError', code: '0A000', message: /open it in its transaction\(\)/ });
       }
       const read = [];
-      await mine.transaction(async inner => { for await (const row of inner.cursor(NOTES)) read.push(row); });
+      await mine.transaction(async inner => {
+        for await (const row of inner.cursor(NOTES)) read.push(row);
+      });
       assert.deepEqual(tenants(read), [1]);
       await assert.rejects(mine.simpleQuery('SELECT 1'), { code: '0A000' });
     });
@@ -366,8 +533,11 @@ describe('A session with settings', () => {
     await assert.rejects(text(mine.copyTo(`COPY (${NOTES}) TO STDOUT`)), refused);
     await assert.rejects(finished(mine.copyFrom('COPY inbox (body) FROM STDIN').end('a\n')), refused);
     await sleep(20); // no rejection is left, which would end the program
-    await assert.rejects(mine.transaction(tx => tx.query(NOTES)), refused);
-    assert.equal(await tenantOf(client) ?? '', '');
+    await assert.rejects(
+      mine.transaction(tx => tx.query(NOTES)),
+      refused
+    );
+    assert.equal((await tenantOf(client)) ?? '', '');
     await client.query('COMMIT');
     client.simpleQuery("SELECT 'begin'");
     const cursor = mine.cursor(NOTES).next();
@@ -390,19 +560,46 @@ describe('A session with settings', () => {
 
   it('checks names and values when it is made', async () => {
     const client = await connected();
-    for (const each of [undefined, null, 'app.tenant', [], {}, new Map([['a.b', 1]]), { 'a.b': undefined }, { 'a.b': null }, { 'a.b': NaN }, { 'a.b': {} },
-      { 'a.b': [1] }, { 'a.b': 1n }, { 'a.b': '\0' }, { 'a.b\0': 1 }, { '': 1 }, { client_encoding: 'latin1' }, { Client_Encoding: 'latin1' }]) {
-      assert.throws(() => client.with(each), TypeError, JSON.stringify(each, (key, value) => typeof value === 'bigint' ? `${value}` : value));
+    for (const each of [
+      undefined,
+      null,
+      'app.tenant',
+      [],
+      {},
+      new Map([['a.b', 1]]),
+      { 'a.b': undefined },
+      { 'a.b': null },
+      { 'a.b': NaN },
+      { 'a.b': {} },
+      { 'a.b': [1] },
+      { 'a.b': 1n },
+      { 'a.b': '\0' },
+      { 'a.b\0': 1 },
+      { '': 1 },
+      { client_encoding: 'latin1' },
+      { Client_Encoding: 'latin1' }
+    ]) {
+      assert.throws(
+        () => client.with(each),
+        TypeError,
+        JSON.stringify(each, (key, value) => (typeof value === 'bigint' ? `${value}` : value))
+      );
     }
-    const { rows: [row] } = await client.with({ 'a.text': "it's", 'a.number': 1.5, 'a.flag': true, __proto__: { 'a.none': 1 } }).query(
-      "SELECT current_setting('a.text') AS text, current_setting('a.number') AS number, current_setting('a.flag') AS flag, current_setting('a.none', true) AS none");
+    const {
+      rows: [row]
+    } = await client
+      .with({ 'a.text': "it's", 'a.number': 1.5, 'a.flag': true, __proto__: { 'a.none': 1 } })
+      .query(
+        "SELECT current_setting('a.text') AS text, current_setting('a.number') AS number, current_setting('a.flag') AS flag, current_setting('a.none', true) AS none"
+      );
     assert.deepEqual(row.toArray(), ["it's", '1.5', 'true', null]);
   });
 
   it('does not wait for a batch with BEGIN that could not be encoded, and texts keep their statements', async () => {
     const { client, wire } = await proxied();
     await client.query('SELECT 1 AS n');
-    for (const text of ['BEGIN', 'CREATE TEMP TABLE never ()']) await assert.rejects(client.batch([text, ['SELECT $1', [Symbol('x')]]]), TypeError);
+    for (const text of ['BEGIN', 'CREATE TEMP TABLE never ()'])
+      await assert.rejects(client.batch([text, ['SELECT $1', [Symbol('x')]]]), TypeError);
     await client.with({ 'a.b': 1 }).query('SELECT 2 AS n');
     const from = wire.recorded.toServer.length;
     await client.query('SELECT 1 AS n');
@@ -422,7 +619,9 @@ describe('A session with settings', () => {
     const [time, session] = cpu(30000);
     assert.ok(time < 1e6, `${time / 1000} ms`);
     await assert.rejects(session.query('SELECT 1')); // the server has a limit
-    const { rows: [row] } = await cpu(300)[1].query("SELECT current_setting('app.a0') || current_setting('app.a299') AS both");
+    const {
+      rows: [row]
+    } = await cpu(300)[1].query("SELECT current_setting('app.a0') || current_setting('app.a299') AS both");
     assert.equal(row.both, '0299');
   });
 
@@ -440,10 +639,13 @@ describe('A session with settings', () => {
     const client = endAfterTest(new Client({ ...(await sharedServer()).config, require_auth: 'none' })); // so requests go with the startup message
     const connecting = client.connect();
     const begun = client.query('BEGIN');
-    const refused = assert.rejects(client.with({ 'app.tenant': 5 }).query('SELECT 1'), { name: 'UsageError', code: '25001' });
+    const refused = assert.rejects(client.with({ 'app.tenant': 5 }).query('SELECT 1'), {
+      name: 'UsageError',
+      code: '25001'
+    });
     const tenant = tenantOf(client);
     await Promise.all([connecting, begun, refused]);
-    assert.equal(await tenant ?? '', '');
+    assert.equal((await tenant) ?? '', '');
     await client.query('ROLLBACK');
   });
 
@@ -461,7 +663,11 @@ describe('A session with settings', () => {
 
   it('works with one unanswered request at a time', async () => {
     const client = await connected({ max_pipeline: 1 });
-    const results = await Promise.all(Array.from({ length: 20 }, (_, i) => i % 4 === 3 ? client.query('SELECT 3 AS tenant') : as(client, i % 4).query(NOTES)));
+    const results = await Promise.all(
+      Array.from({ length: 20 }, (_, i) =>
+        i % 4 === 3 ? client.query('SELECT 3 AS tenant') : as(client, i % 4).query(NOTES)
+      )
+    );
     results.forEach(({ rows }, i) => assert.deepEqual(tenants(rows), [i % 4]));
     assert.deepEqual(tenants((await as(client, 1).transaction(tx => tx.query(NOTES))).rows), [1]);
     const pool = await pooled({ max_pipeline: 1 }, { size: 2 });
@@ -471,7 +677,10 @@ describe('A session with settings', () => {
 
   it('limits the time of its requests by statement_timeout', async () => {
     const client = await connected();
-    const error = await client.with({ statement_timeout: 20 }).query('SELECT pg_sleep(10)').catch(error => error);
+    const error = await client
+      .with({ statement_timeout: 20 })
+      .query('SELECT pg_sleep(10)')
+      .catch(error => error);
     assert.deepEqual([error.name, error.code], ['PostgresError', '57014']);
     assert.equal((await client.query('SHOW statement_timeout')).rows[0].statement_timeout, '0');
   });

@@ -37,7 +37,10 @@ describe('Step by step', () => {
   it('rejects copyFail with the error for which the COPY had failed before, and only with that', async () => {
     const client = await connected();
     await client.query('CREATE TEMP TABLE numbers (a int)');
-    for (const [data, expected] of [['no number\n', { name: 'PostgresError', code: '22P02' }], ['1\n', undefined]]) {
+    for (const [data, expected] of [
+      ['no number\n', { name: 'PostgresError', code: '22P02' }],
+      ['1\n', undefined]
+    ]) {
       await client.query('COPY numbers FROM STDIN');
       client.copyData(data);
       const failing = client.copyFail('no'); // the server's error has not come yet
@@ -50,7 +53,9 @@ describe('Step by step', () => {
   it("asks to wait while a mebibyte waits to be taken, and emits one 'drain' when all has been", async () => {
     const { client, wire } = await proxied();
     let drains = 0;
-    client.on('drain', () => { drains++; });
+    client.on('drain', () => {
+      drains++;
+    });
     await client.query('CREATE TEMP TABLE long (a text)');
     const data = Buffer.alloc(1 << 20, 'x');
     data[data.length - 1] = 10;
@@ -73,8 +78,16 @@ describe('Step by step', () => {
     const client = await connected();
     await client.query('CREATE TEMP TABLE numbers (a int)');
     await client.query('COPY numbers FROM STDIN');
-    for (const [reason, kind] of [[{ length: 1073741000 }, 'an object'], [[1, 2], 'an array'], [5, 'a number'], [null, 'null']]) {
-      await assert.rejects(client.copyFail(reason), { name: 'TypeError', message: `copyFail takes a string or a Buffer, not ${kind}` });
+    for (const [reason, kind] of [
+      [{ length: 1073741000 }, 'an object'],
+      [[1, 2], 'an array'],
+      [5, 'a number'],
+      [null, 'null']
+    ]) {
+      await assert.rejects(client.copyFail(reason), {
+        name: 'TypeError',
+        message: `copyFail takes a string or a Buffer, not ${kind}`
+      });
     }
     await client.copyFail(Buffer.from('no'));
   });
@@ -82,8 +95,13 @@ describe('Step by step', () => {
   it('belongs to a client: a transaction has none of it', async () => {
     const client = await connected();
     await client.transaction(async tx => {
-      for (const name of ['startQuery', 'getResults', 'inQuery', 'sync', 'copyData', 'copyDone', 'copyFail']) assert.equal(name in tx, false, name);
-      await assert.rejects(tx.query('COPY users FROM STDIN'), { name: 'UsageError', code: '0A000', message: /use copyFrom\(\)/ });
+      for (const name of ['startQuery', 'getResults', 'inQuery', 'sync', 'copyData', 'copyDone', 'copyFail'])
+        assert.equal(name in tx, false, name);
+      await assert.rejects(tx.query('COPY users FROM STDIN'), {
+        name: 'UsageError',
+        code: '0A000',
+        message: /use copyFrom\(\)/
+      });
     });
   });
 });

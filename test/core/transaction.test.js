@@ -38,69 +38,102 @@ describe('transaction', () => {
   it('rolls back when its function throws, and rejects with what that threw', async () => {
     const client = await prepared();
     const thrown = new Error('thrown');
-    await assert.rejects(client.transaction(async tx => {
-      await insert(tx, 1);
-      throw thrown;
-    }), error => error === thrown);
-    await assert.rejects(client.transaction(() => { throw thrown; }), error => error === thrown);
-    await assert.rejects(client.transaction(tx => tx.query('SELECT 1 / 0')), { code: '22012' });
+    await assert.rejects(
+      client.transaction(async tx => {
+        await insert(tx, 1);
+        throw thrown;
+      }),
+      error => error === thrown
+    );
+    await assert.rejects(
+      client.transaction(() => {
+        throw thrown;
+      }),
+      error => error === thrown
+    );
+    await assert.rejects(
+      client.transaction(tx => tx.query('SELECT 1 / 0')),
+      { code: '22012' }
+    );
     assert.deepEqual(await ints(client), []);
   });
 
   it('rejects with what its function threw, even undefined', async () => {
     const client = await connected();
     for (const thrown of [undefined, null, 0, '']) {
-      const [{ status, reason }] = await Promise.allSettled([client.transaction(async tx => {
-        await tx.query('SELECT 1');
-        throw thrown;
-      })]);
+      const [{ status, reason }] = await Promise.allSettled([
+        client.transaction(async tx => {
+          await tx.query('SELECT 1');
+          throw thrown;
+        })
+      ]);
       assert.deepEqual([status, reason], ['rejected', thrown]);
     }
   });
 
   it('rejects when a query in it has failed and its function did not throw', async () => {
     const client = await prepared();
-    await assert.rejects(client.transaction(async tx => {
-      await insert(tx, 1);
-      await tx.query('SELECT 1 / 0').catch(() => {});
-      await tx.query('SELECT 2').catch(() => {});
-    }), error => error instanceof UsageError && error.code === '25P02' && /rolled back/.test(error.message) &&
-      error.cause.code === '22012');
+    await assert.rejects(
+      client.transaction(async tx => {
+        await insert(tx, 1);
+        await tx.query('SELECT 1 / 0').catch(() => {});
+        await tx.query('SELECT 2').catch(() => {});
+      }),
+      error =>
+        error instanceof UsageError &&
+        error.code === '25P02' &&
+        /rolled back/.test(error.message) &&
+        error.cause.code === '22012'
+    );
     assert.deepEqual(await ints(client), []);
   });
 
   it('tells that an aborted query is why it was rolled back', async () => {
     const client = await prepared();
     const controller = new AbortController();
-    await assert.rejects(client.transaction(async tx => {
-      const aborted = tx.query('SELECT pg_sleep(10)', [], { signal: controller.signal });
-      controller.abort();
-      await aborted.catch(() => {});
-    }), ({ code, cause }) => code === '25P02' && cause.name === 'AbortError');
+    await assert.rejects(
+      client.transaction(async tx => {
+        const aborted = tx.query('SELECT pg_sleep(10)', [], { signal: controller.signal });
+        controller.abort();
+        await aborted.catch(() => {});
+      }),
+      ({ code, cause }) => code === '25P02' && cause.name === 'AbortError'
+    );
   });
 
   it('rejects when the commit fails', async () => {
     const client = await prepared();
     await client.query('CREATE TEMP TABLE u (i int UNIQUE DEFERRABLE INITIALLY DEFERRED)');
-    await assert.rejects(client.transaction(async tx => {
-      await tx.query('INSERT INTO u VALUES (1), (1)');
-    }), error => error instanceof PostgresError && error.code === '23505');
+    await assert.rejects(
+      client.transaction(async tx => {
+        await tx.query('INSERT INTO u VALUES (1), (1)');
+      }),
+      error => error instanceof PostgresError && error.code === '23505'
+    );
     assert.equal((await client.query('SELECT * FROM u')).rows.length, 0);
   });
 
   it('takes an isolation level, and whether it only reads', async () => {
     const client = await connected();
-    const shown = options => client.transaction(async tx => {
-      const names = ['isolation', 'read_only', 'deferrable'];
-      const shows = await Promise.all(names.map(name => tx.query(`SHOW transaction_${name}`)));
-      return shows.map(({ rows: [row] }) => row[0]);
-    }, options);
+    const shown = options =>
+      client.transaction(async tx => {
+        const names = ['isolation', 'read_only', 'deferrable'];
+        const shows = await Promise.all(names.map(name => tx.query(`SHOW transaction_${name}`)));
+        return shows.map(({ rows: [row] }) => row[0]);
+      }, options);
     assert.deepEqual(await shown(), ['read committed', 'off', 'off']);
     assert.deepEqual(await shown({ isolation: 'repeatable read' }), ['repeatable read', 'off', 'off']);
-    assert.deepEqual(await shown({ isolation: 'SERIALIZABLE', readOnly: true, deferrable: true }), ['serializable', 'on', 'on']);
+    assert.deepEqual(await shown({ isolation: 'SERIALIZABLE', readOnly: true, deferrable: true }), [
+      'serializable',
+      'on',
+      'on'
+    ]);
     assert.deepEqual(await shown({ readOnly: false, deferrable: false }), ['read committed', 'off', 'off']);
     await assert.rejects(shown({ isolation: 'serializable; DROP TABLE t' }), TypeError);
-    await assert.rejects(client.transaction(tx => tx.query('CREATE TABLE never ()'), { readOnly: true }), { code: '25006' });
+    await assert.rejects(
+      client.transaction(tx => tx.query('CREATE TABLE never ()'), { readOnly: true }),
+      { code: '25006' }
+    );
     await assert.rejects(client.transaction('no function'), TypeError);
     assert.equal(client.pending, 0);
   });
@@ -109,7 +142,9 @@ describe('transaction', () => {
     const client = await prepared();
     const seen = [];
     let ask;
-    const outside = new Promise(resolve => { ask = resolve; })
+    const outside = new Promise(resolve => {
+      ask = resolve;
+    })
       .then(() => client.query('SELECT count(*) AS n FROM t'))
       .then(({ rows: [row] }) => seen.push(row.n));
     await client.transaction(async tx => {
@@ -139,10 +174,13 @@ describe('transaction', () => {
   it('rejects when one that its function did not wait for fails', async () => {
     const client = await prepared();
     let failed;
-    await assert.rejects(client.transaction(async tx => {
-      await insert(tx, 1);
-      failed = assert.rejects(tx.query('SELECT 1 / 0'), { code: '22012' });
-    }), { code: '25P02' });
+    await assert.rejects(
+      client.transaction(async tx => {
+        await insert(tx, 1);
+        failed = assert.rejects(tx.query('SELECT 1 / 0'), { code: '22012' });
+      }),
+      { code: '25P02' }
+    );
     await failed;
     assert.deepEqual(await ints(client), []);
   });
@@ -150,18 +188,25 @@ describe('transaction', () => {
   it('is over for good when its function has returned', async () => {
     const client = await prepared();
     let kept;
-    await client.transaction(async tx => { kept = tx; });
+    await client.transaction(async tx => {
+      kept = tx;
+    });
     const over = { name: 'UsageError', code: '25P01' };
     await assert.rejects(kept.query('SELECT 1'), over);
     await assert.rejects(kept.batch([['SELECT 1']]), over);
     await assert.rejects(kept.simpleQuery('SELECT 1'), over);
-    await assert.rejects(kept.transaction(() => {}), over);
+    await assert.rejects(
+      kept.transaction(() => {}),
+      over
+    );
     await assert.rejects(kept.cursor('SELECT 1').next(), over);
     await assert.rejects(once(kept.copyTo('COPY t TO STDOUT'), 'end'), over);
-    await assert.rejects(client.transaction(async tx => {
-      kept = tx;
-      throw new Error('thrown');
-    }));
+    await assert.rejects(
+      client.transaction(async tx => {
+        kept = tx;
+        throw new Error('thrown');
+      })
+    );
     await assert.rejects(kept.query('SELECT 1'), over);
   });
 
@@ -181,12 +226,18 @@ describe('transaction', () => {
       tx.cursor('SELECT generate_series(1, 10)', [], { batchSize: 2 }).next();
     });
     for (const leave of [
-      tx => new Promise(resolve => { tx.copyFrom('COPY t FROM STDIN').on('error', () => {}).write('1\n', resolve); }),
+      tx =>
+        new Promise(resolve => {
+          tx.copyFrom('COPY t FROM STDIN')
+            .on('error', () => {})
+            .write('1\n', resolve);
+        }),
       async tx => {
         await tx.query('SELECT 1');
         tx.copyFrom('COPY t FROM STDIN').on('error', () => {});
       }
-    ]) await assert.rejects(client.transaction(leave), { code: '25P02' });
+    ])
+      await assert.rejects(client.transaction(leave), { code: '25P02' });
     assert.deepEqual(await ints(client), []);
   });
 
@@ -196,7 +247,9 @@ describe('transaction', () => {
       await client.transaction(async tx => {
         await insert(tx, i);
         await tx.query('DEALLOCATE ALL');
-        await tx.transaction(async nested => { await insert(nested, i + 10); });
+        await tx.transaction(async nested => {
+          await insert(nested, i + 10);
+        });
       });
     }
     assert.deepEqual(await ints(client), [0, 1, 10, 11]);
@@ -233,9 +286,15 @@ describe('A transaction with a signal or a time limit', () => {
       await insert(tx, 1);
       await tx.transaction(() => never);
     });
-    await limited(client, async tx => { for await (const row of tx.cursor('SELECT pg_sleep(60)')) assert.ok(row); });
-    await limited(client, async tx => { await once(tx.copyFrom('COPY t FROM STDIN'), 'finish'); });
-    await limited(client, async tx => { await once(tx.copyTo('COPY (SELECT pg_sleep(60)) TO STDOUT').resume(), 'end'); });
+    await limited(client, async tx => {
+      for await (const row of tx.cursor('SELECT pg_sleep(60)')) assert.ok(row);
+    });
+    await limited(client, async tx => {
+      await once(tx.copyFrom('COPY t FROM STDIN'), 'finish');
+    });
+    await limited(client, async tx => {
+      await once(tx.copyTo('COPY (SELECT pg_sleep(60)) TO STDOUT').resume(), 'end');
+    });
   });
 
   it('takes no more requests then, and shows its caller', async () => {
@@ -244,22 +303,36 @@ describe('A transaction with a signal or a time limit', () => {
     const reason = new Error('reason');
     let kept;
     async function caller() {
-      await client.transaction(async tx => {
-        kept = tx;
-        controller.abort(reason);
-        await insert(tx, 1);
-      }, { signal: controller.signal });
+      await client.transaction(
+        async tx => {
+          kept = tx;
+          controller.abort(reason);
+          await insert(tx, 1);
+        },
+        { signal: controller.signal }
+      );
     }
-    await assert.rejects(caller(), error => error.name === 'AbortError' && error.cause === reason && /at async caller/.test(error.stack));
+    await assert.rejects(
+      caller(),
+      error => error.name === 'AbortError' && error.cause === reason && /at async caller/.test(error.stack)
+    );
     await assert.rejects(insert(kept, 2), { name: 'AbortError' });
-    await assert.rejects(client.transaction(() => assert.fail('is not called'), { signal: controller.signal }), { name: 'AbortError' });
+    await assert.rejects(
+      client.transaction(() => assert.fail('is not called'), { signal: controller.signal }),
+      { name: 'AbortError' }
+    );
     assert.deepEqual(await ints(client), []);
   });
 
   it('is passed over when its turn has not come', async () => {
     const client = await prepared();
-    const first = client.transaction(async tx => { await tx.query('SELECT pg_sleep(0.1)'); });
-    await assert.rejects(client.transaction(() => assert.fail('is not called'), { statement_timeout: 20 }), { code: '57014', sent: false });
+    const first = client.transaction(async tx => {
+      await tx.query('SELECT pg_sleep(0.1)');
+    });
+    await assert.rejects(
+      client.transaction(() => assert.fail('is not called'), { statement_timeout: 20 }),
+      { code: '57014', sent: false }
+    );
     await first;
     await client.transaction(tx => insert(tx, 1), { statement_timeout: 60000 });
     assert.deepEqual(await ints(client), [1]);
@@ -270,10 +343,16 @@ describe('A transaction with a signal or a time limit', () => {
     await client.query('SELECT 1');
     const mine = new Error('mine');
     wire.stall();
-    await assert.rejects(client.transaction(tx => {
-      tx.query('SELECT 2').catch(() => {});
-      throw mine;
-    }, { statement_timeout: 20 }), mine);
+    await assert.rejects(
+      client.transaction(
+        tx => {
+          tx.query('SELECT 2').catch(() => {});
+          throw mine;
+        },
+        { statement_timeout: 20 }
+      ),
+      mine
+    );
     wire.resume();
     await client.query('SELECT 1');
     assert.equal(client.transactionStatus, 'I');
@@ -294,24 +373,42 @@ describe('A transaction with a signal or a time limit', () => {
     const limits = { statement_timeout: 20 };
     await client.query('SELECT 1');
     wire.stall();
-    await assert.rejects(client.transaction(tx => tx.query('SELECT 1', [], limits)), { code: '57014' });
-    await assert.rejects(client.transaction(tx => tx.query('SELECT 1'), limits), { code: '57014' });
+    await assert.rejects(
+      client.transaction(tx => tx.query('SELECT 1', [], limits)),
+      { code: '57014' }
+    );
+    await assert.rejects(
+      client.transaction(tx => tx.query('SELECT 1'), limits),
+      { code: '57014' }
+    );
     assert.ok(client.lease.pipeline.askedAt > 0);
     client.destroy();
-    for (const work of [tx => tx.query('SELECT 1', [], limits), tx => tx.transaction(nested => nested.query('SELECT 1', [], limits))]) {
+    for (const work of [
+      tx => tx.query('SELECT 1', [], limits),
+      tx => tx.transaction(nested => nested.query('SELECT 1', [], limits))
+    ]) {
       const { client, wire } = await proxied();
-      await assert.rejects(client.transaction(async tx => {
-        await tx.query('SELECT 1');
-        wire.stall();
-        await work(tx);
-      }), { code: '57014' });
+      await assert.rejects(
+        client.transaction(async tx => {
+          await tx.query('SELECT 1');
+          wire.stall();
+          await work(tx);
+        }),
+        { code: '57014' }
+      );
       client.destroy();
     }
     const committing = await proxied();
-    await assert.rejects(committing.client.transaction(async tx => {
-      await tx.query('SELECT 1');
-      committing.wire.stall();
-    }, { statement_timeout: 100 }), { code: '57014', sent: true });
+    await assert.rejects(
+      committing.client.transaction(
+        async tx => {
+          await tx.query('SELECT 1');
+          committing.wire.stall();
+        },
+        { statement_timeout: 100 }
+      ),
+      { code: '57014', sent: true }
+    );
     committing.client.destroy();
   });
 
@@ -321,12 +418,18 @@ describe('A transaction with a signal or a time limit', () => {
     await client.query('CREATE TABLE committed (i int)');
     const run = async abortIn => {
       const controller = new AbortController();
-      await assert.rejects(client.transaction(async tx => {
-        await tx.query('INSERT INTO committed VALUES (1)');
-        if (abortIn === 'function') controller.abort();
-        wire.stall('toClient');
-        setTimeout(() => controller.abort(), 50);
-      }, { signal: controller.signal }), { name: 'AbortError', sent: abortIn === 'COMMIT' });
+      await assert.rejects(
+        client.transaction(
+          async tx => {
+            await tx.query('INSERT INTO committed VALUES (1)');
+            if (abortIn === 'function') controller.abort();
+            wire.stall('toClient');
+            setTimeout(() => controller.abort(), 50);
+          },
+          { signal: controller.signal }
+        ),
+        { name: 'AbortError', sent: abortIn === 'COMMIT' }
+      );
       wire.resume();
       await client.sync();
       return Number((await watcher.query('SELECT count(*) FROM committed')).rows[0][0]);
@@ -350,7 +453,13 @@ describe('The first transaction of a program', () => {
         console.log(await client.transaction(async tx => (await tx.query('SELECT 1 AS one')).rows[0].one));
         process.exit();
       });`;
-    const command = ['-c', 'ulimit -n 100; exec "$0" -e "$1" "$2"', process.execPath, program, JSON.stringify((await sharedServer()).config)];
+    const command = [
+      '-c',
+      'ulimit -n 100; exec "$0" -e "$1" "$2"',
+      process.execPath,
+      program,
+      JSON.stringify((await sharedServer()).config)
+    ];
     const { stdout } = await promisify(execFile)('bash', command, { cwd: path.join(__dirname, '../..') });
     assert.equal(stdout, '1\n');
   });
@@ -361,18 +470,27 @@ describe('A transaction in a transaction', () => {
     const client = await prepared();
     await client.transaction(async tx => {
       await insert(tx, 1);
-      assert.equal(await tx.transaction(async nested => {
-        await insert(nested, 2);
-        return 'kept';
-      }), 'kept');
-      await assert.rejects(tx.transaction(async nested => {
-        await insert(nested, 3);
-        await nested.query('SELECT 1 / 0');
-      }), { code: '22012' });
-      await assert.rejects(tx.transaction(async nested => {
-        await insert(nested, 4);
-        await nested.query('SELECT 1 / 0').catch(() => {});
-      }), { code: '25P02' });
+      assert.equal(
+        await tx.transaction(async nested => {
+          await insert(nested, 2);
+          return 'kept';
+        }),
+        'kept'
+      );
+      await assert.rejects(
+        tx.transaction(async nested => {
+          await insert(nested, 3);
+          await nested.query('SELECT 1 / 0');
+        }),
+        { code: '22012' }
+      );
+      await assert.rejects(
+        tx.transaction(async nested => {
+          await insert(nested, 4);
+          await nested.query('SELECT 1 / 0').catch(() => {});
+        }),
+        { code: '25P02' }
+      );
       await insert(tx, 5);
     });
     assert.deepEqual(await ints(client), [1, 2, 5]);
@@ -384,11 +502,15 @@ describe('A transaction in a transaction', () => {
       await insert(one, 1);
       await one.transaction(async two => {
         await insert(two, 2);
-        await two.transaction(async three => { await insert(three, 3); });
         await two.transaction(async three => {
-          await insert(three, 4);
-          throw new Error('only this');
-        }).catch(() => {});
+          await insert(three, 3);
+        });
+        await two
+          .transaction(async three => {
+            await insert(three, 4);
+            throw new Error('only this');
+          })
+          .catch(() => {});
         await insert(two, 5);
       });
     });
@@ -399,13 +521,17 @@ describe('A transaction in a transaction', () => {
     const client = await prepared();
     const order = [];
     await client.transaction(async tx => {
-      await Promise.allSettled([1, 2, 3, 4].map(i => tx.transaction(async nested => {
-        order.push(i);
-        await insert(nested, i);
-        await turn();
-        if (i % 2 === 0) throw new Error('even');
-        order.push(i);
-      })));
+      await Promise.allSettled(
+        [1, 2, 3, 4].map(i =>
+          tx.transaction(async nested => {
+            order.push(i);
+            await insert(nested, i);
+            await turn();
+            if (i % 2 === 0) throw new Error('even');
+            order.push(i);
+          })
+        )
+      );
     });
     assert.deepEqual(order, [1, 1, 2, 3, 3, 4]);
     assert.deepEqual(await ints(client), [1, 3]);
@@ -415,13 +541,15 @@ describe('A transaction in a transaction', () => {
     skipBefore(this, 14, 'pg_backend_memory_contexts');
     const client = await prepared();
     const memory = async on => {
-      const { rows: [row] } = await on.query("SELECT count(*) AS n FROM pg_backend_memory_contexts WHERE name = 'CurTransactionContext'");
+      const {
+        rows: [row]
+      } = await on.query("SELECT count(*) AS n FROM pg_backend_memory_contexts WHERE name = 'CurTransactionContext'");
       return Number(row.n);
     };
     await client.transaction(async tx => {
       const before = await memory(tx);
       for (let i = 0; i < 100; i++) await assert.rejects(tx.transaction(() => Promise.reject(new Error('thrown'))));
-      assert.ok(await memory(tx) <= before + 1);
+      assert.ok((await memory(tx)) <= before + 1);
     });
   });
 
@@ -436,19 +564,28 @@ describe('A transaction in a transaction', () => {
       const client = await prepared();
       client.on('error', () => {});
       let go;
-      const held = new Promise(resolve => { go = resolve; });
-      const levels = [client.transaction(async tx => {
-        levels.push(tx.transaction(async deep => {
-          await insert(deep, 1);
+      const held = new Promise(resolve => {
+        go = resolve;
+      });
+      const levels = [
+        client.transaction(async tx => {
+          levels.push(
+            tx.transaction(async deep => {
+              await insert(deep, 1);
+              await held;
+              await assert.rejects(insert(deep, 2));
+              throw new Error('nobody listens any more');
+            })
+          );
+          await lose(client);
           await held;
-          await assert.rejects(insert(deep, 2));
-          throw new Error('nobody listens any more');
-        }));
-        await lose(client);
-        await held;
-      })];
+        })
+      ];
       await assert.rejects(levels[0], check);
-      await assert.rejects(levels[0], /while the function of transaction\(\) was running: nothing of the transaction stays$/);
+      await assert.rejects(
+        levels[0],
+        /while the function of transaction\(\) was running: nothing of the transaction stays$/
+      );
       await assert.rejects(levels[1], check);
       go();
       await turn();
@@ -458,11 +595,16 @@ describe('A transaction in a transaction', () => {
   it('rejects with what its function makes of a lost connection', async () => {
     const client = await prepared();
     const mine = new Error('mine');
-    await assert.rejects(client.transaction(async tx => {
-      const query = tx.query('SELECT pg_sleep(10)');
-      client.destroy();
-      await query.catch(() => { throw mine; });
-    }), mine);
+    await assert.rejects(
+      client.transaction(async tx => {
+        const query = tx.query('SELECT pg_sleep(10)');
+        client.destroy();
+        await query.catch(() => {
+          throw mine;
+        });
+      }),
+      mine
+    );
   });
 
   it('loses the connection as its parent does', async () => {
@@ -477,7 +619,10 @@ describe('A transaction in a transaction', () => {
       await nested.catch(error => errors.push(error));
       await tx.query('SELECT 1').catch(error => errors.push(error));
       await tx.transaction(() => {}).catch(error => errors.push(error));
-      await tx.cursor('SELECT 1').next().catch(error => errors.push(error));
+      await tx
+        .cursor('SELECT 1')
+        .next()
+        .catch(error => errors.push(error));
       await tx.batch(['SELECT 1']).catch(error => errors.push(error));
     });
     await assert.rejects(outer, { name: 'ConnectionError' });
@@ -494,24 +639,52 @@ describe('A block that its function ends by hand', () => {
     it(`by ${text}: everything in it settles, and the queries of others go on`, async () => {
       const client = await prepared();
       const settled = [];
-      const note = (name, promise) => promise.then(() => settled.push([name, 'ok']), error => settled.push([name, error.code]));
-      const whole = note('transaction', client.transaction(async tx => {
-        await insert(tx, 1);
-        note('by hand', tx.query(text));
-        note('behind', tx.query('SELECT 1'));
-        note('savepoint', tx.transaction(nested => nested.query('SELECT 1')));
-        note('cursor', tx.cursor('SELECT 1').next());
-        note('copy', finished(tx.copyFrom('COPY t FROM STDIN')));
-        await turn();
-        await tx.query('SELECT 2');
-      }));
-      const others = [client.query('SELECT 3 AS three'), client.transaction(async tx => (await tx.query('SELECT 4 AS four')).rows[0].four)];
+      const note = (name, promise) =>
+        promise.then(
+          () => settled.push([name, 'ok']),
+          error => settled.push([name, error.code])
+        );
+      const whole = note(
+        'transaction',
+        client.transaction(async tx => {
+          await insert(tx, 1);
+          note('by hand', tx.query(text));
+          note('behind', tx.query('SELECT 1'));
+          note(
+            'savepoint',
+            tx.transaction(nested => nested.query('SELECT 1'))
+          );
+          note('cursor', tx.cursor('SELECT 1').next());
+          note('copy', finished(tx.copyFrom('COPY t FROM STDIN')));
+          await turn();
+          await tx.query('SELECT 2');
+        })
+      );
+      const others = [
+        client.query('SELECT 3 AS three'),
+        client.transaction(async tx => (await tx.query('SELECT 4 AS four')).rows[0].four)
+      ];
       await whole;
-      assert.deepEqual(settled.filter(([name]) => name === 'by hand' || name === 'transaction'),
-        [['by hand', '25P01'], ['transaction', '25P01']]);
-      assert.deepEqual((await Promise.all(others)).map(result => result.rows?.[0].three ?? result), [3, 4]);
+      assert.deepEqual(
+        settled.filter(([name]) => name === 'by hand' || name === 'transaction'),
+        [
+          ['by hand', '25P01'],
+          ['transaction', '25P01']
+        ]
+      );
+      assert.deepEqual(
+        (await Promise.all(others)).map(result => result.rows?.[0].three ?? result),
+        [3, 4]
+      );
       await turn();
-      assert.deepEqual(settled.map(([name]) => name).sort(), ['behind', 'by hand', 'copy', 'cursor', 'savepoint', 'transaction']);
+      assert.deepEqual(settled.map(([name]) => name).sort(), [
+        'behind',
+        'by hand',
+        'copy',
+        'cursor',
+        'savepoint',
+        'transaction'
+      ]);
       assert.equal(client.transactionStatus, 'I');
       assert.equal(client.pending, 0);
       assert.deepEqual(await ints(client), text === 'COMMIT' || text === 'END' ? [1] : []);
@@ -520,12 +693,31 @@ describe('A block that its function ends by hand', () => {
 
   it('says what to do instead', async () => {
     const client = await prepared();
-    await assert.rejects(client.transaction(tx => tx.query('COMMIT')),
-      { name: 'UsageError', code: '25P01', message: /in transaction\(\), return from the function to commit, throw to roll back/ });
-    await assert.rejects(client.transaction(tx => tx.batch(['SELECT 1', 'ROLLBACK'])), { code: '25P01' });
-    await assert.rejects(client.transaction(tx => tx.simpleQuery('COMMIT; BEGIN; COMMIT')), { code: '25P01' });
-    await assert.rejects(client.transaction(tx => tx.transaction(nested => nested.query('COMMIT'))), { code: '25P01' });
-    await assert.rejects(client.transaction(tx => tx.simpleQuery('COMMIT; SELECT 1/0')), { code: '22012' }, 'unless it has failed itself');
+    await assert.rejects(
+      client.transaction(tx => tx.query('COMMIT')),
+      {
+        name: 'UsageError',
+        code: '25P01',
+        message: /in transaction\(\), return from the function to commit, throw to roll back/
+      }
+    );
+    await assert.rejects(
+      client.transaction(tx => tx.batch(['SELECT 1', 'ROLLBACK'])),
+      { code: '25P01' }
+    );
+    await assert.rejects(
+      client.transaction(tx => tx.simpleQuery('COMMIT; BEGIN; COMMIT')),
+      { code: '25P01' }
+    );
+    await assert.rejects(
+      client.transaction(tx => tx.transaction(nested => nested.query('COMMIT'))),
+      { code: '25P01' }
+    );
+    await assert.rejects(
+      client.transaction(tx => tx.simpleQuery('COMMIT; SELECT 1/0')),
+      { code: '22012' },
+      'unless it has failed itself'
+    );
     assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, 1);
   });
 
@@ -539,19 +731,29 @@ describe('A block that its function ends by hand', () => {
       const pool = new Pool((await sharedServer()).config, { size: 1 });
       endAfterTest(pool);
       for (const session of [client, pool]) {
-        for (const text of ['ROLLBACK AND CHAIN', 'ABORT /* now */ AND -- then\n CHAIN', 'COMMIT AND CHAIN', 'END AND CHAIN']) {
-          await assert.rejects(session.transaction(async tx => {
-            await tx.simpleQuery('CREATE TEMP TABLE IF NOT EXISTS t (i int)');
-            await tx.query('SAVEPOINT a');
-            await tx.query('ROLLBACK /* keeps the block */ TO a');
-            await insert(tx, 1);
-            const chained = end(tx, text);
-            const behind = assert.rejects(insert(tx, 2), session === client ? { code: '25P01' } : Error); // without the table
-            await assert.rejects(chained, { name: 'UsageError', code: '25P01' });
-            await behind;
-            await assert.rejects(insert(tx, 3), { code: '25P01' });
-          }), { name: 'UsageError', code: '25P01' });
-          const { rows: [{ none }] } = await session.query("SELECT (to_regclass('pg_temp.t') IS NULL)::text AS none");
+        for (const text of [
+          'ROLLBACK AND CHAIN',
+          'ABORT /* now */ AND -- then\n CHAIN',
+          'COMMIT AND CHAIN',
+          'END AND CHAIN'
+        ]) {
+          await assert.rejects(
+            session.transaction(async tx => {
+              await tx.simpleQuery('CREATE TEMP TABLE IF NOT EXISTS t (i int)');
+              await tx.query('SAVEPOINT a');
+              await tx.query('ROLLBACK /* keeps the block */ TO a');
+              await insert(tx, 1);
+              const chained = end(tx, text);
+              const behind = assert.rejects(insert(tx, 2), session === client ? { code: '25P01' } : Error); // without the table
+              await assert.rejects(chained, { name: 'UsageError', code: '25P01' });
+              await behind;
+              await assert.rejects(insert(tx, 3), { code: '25P01' });
+            }),
+            { name: 'UsageError', code: '25P01' }
+          );
+          const {
+            rows: [{ none }]
+          } = await session.query("SELECT (to_regclass('pg_temp.t') IS NULL)::text AS none");
           assert.equal(none, String(session === pool && /^[RA]/.test(text)));
           if (session === client) assert.equal(client.transactionStatus, 'I');
         }
@@ -572,7 +774,10 @@ describe('A block that its function ends by hand', () => {
       say(await conversation.request(), commandComplete('PREPARE TRANSACTION'), commandComplete('BEGIN'), inBlock);
       say(await conversation.request(), commandComplete('ROLLBACK'), ANSWER.ready);
     });
-    await assert.rejects(client.transaction(tx => tx.simpleQuery("PREPARE TRANSACTION 'a'; BEGIN")), { code: '25P01' });
+    await assert.rejects(
+      client.transaction(tx => tx.simpleQuery("PREPARE TRANSACTION 'a'; BEGIN")),
+      { code: '25P01' }
+    );
     while (client.transactionStatus !== 'I') await turn();
     assert.equal(asked, 'PDBEHQQ');
   });
@@ -599,11 +804,20 @@ describe('A block that its function ends by hand', () => {
   it('inside a savepoint: what is asked later of either rejects with the reason', async () => {
     const client = await prepared();
     const late = [];
-    await assert.rejects(client.transaction(tx => tx.transaction(async nested => {
-      await nested.query('COMMIT').catch(() => {});
-      for (const session of [nested, tx]) await session.query('SELECT 1').catch(({ message }) => late.push(message));
-    })), { code: '25P01' });
-    assert.deepEqual(late.map(message => message.slice(0, 32)), Array(2).fill('this ended the transaction block'));
+    await assert.rejects(
+      client.transaction(tx =>
+        tx.transaction(async nested => {
+          await nested.query('COMMIT').catch(() => {});
+          for (const session of [nested, tx])
+            await session.query('SELECT 1').catch(({ message }) => late.push(message));
+        })
+      ),
+      { code: '25P01' }
+    );
+    assert.deepEqual(
+      late.map(message => message.slice(0, 32)),
+      Array(2).fill('this ended the transaction block')
+    );
   });
 
   it('with a statement that was lost, and with an open portal behind it: nothing hangs', async () => {
@@ -614,7 +828,10 @@ describe('A block that its function ends by hand', () => {
       const lost = tx.query('SELECT $1::int AS i', [2]);
       const cursor = tx.cursor('SELECT generate_series(1, 10)', [], { batchSize: 2 }).next();
       const fetched = tx.cursor('SELECT generate_series(1, 10)').next();
-      assert.deepEqual((await Promise.allSettled([lost, cursor, fetched])).map(({ reason }) => reason.code), ['26000', '25P02', '25P02']);
+      assert.deepEqual(
+        (await Promise.allSettled([lost, cursor, fetched])).map(({ reason }) => reason.code),
+        ['26000', '25P02', '25P02']
+      );
       await assert.rejects(tx.query('ROLLBACK'), { code: '25P01' });
       await tx.query('SELECT 1');
     });
@@ -639,7 +856,13 @@ describe('The retries of a transaction', () => {
   it('call the function again after a serialization failure and a deadlock, up to so many times, and reject with the last error', async () => {
     const client = await connected();
     for (const session of [client, await pooled({ size: 1 }), client.with({ 'a.b': 1 })]) {
-      for (const [code, retries, count] of [['40001', 2, 3], ['40P01', 1, 2], ['40001', 0, 1], ['40001', undefined, 1], ['22012', 3, 1]]) {
+      for (const [code, retries, count] of [
+        ['40001', 2, 3],
+        ['40P01', 1, 2],
+        ['40001', 0, 1],
+        ['40001', undefined, 1],
+        ['22012', 3, 1]
+      ]) {
         const calls = [];
         await assert.rejects(session.transaction(failing(code, calls), { retries }), { name: 'PostgresError', code });
         assert.equal(new Set(calls).size, count);
@@ -653,12 +876,21 @@ describe('The retries of a transaction', () => {
     await pool.query('DROP TABLE IF EXISTS counters');
     await pool.query('CREATE TABLE counters AS SELECT 0 AS n');
     let calls = 0;
-    await Promise.all(Array.from({ length: 5 }, () => pool.transaction(async tx => {
-      calls++;
-      const { rows: [{ n, level }] } = await tx.query("SELECT n, current_setting('transaction_isolation') AS level FROM counters");
-      assert.equal(level, 'serializable');
-      await tx.query('UPDATE counters SET n = $1', [Number(n) + 1]);
-    }, { isolation: 'serializable', retries: 100 })));
+    await Promise.all(
+      Array.from({ length: 5 }, () =>
+        pool.transaction(
+          async tx => {
+            calls++;
+            const {
+              rows: [{ n, level }]
+            } = await tx.query("SELECT n, current_setting('transaction_isolation') AS level FROM counters");
+            assert.equal(level, 'serializable');
+            await tx.query('UPDATE counters SET n = $1', [Number(n) + 1]);
+          },
+          { isolation: 'serializable', retries: 100 }
+        )
+      )
+    );
     assert.equal(Number((await pool.query('SELECT n FROM counters')).rows[0].n), 5);
     assert.ok(calls >= 5);
     await pool.query('DROP TABLE counters');
@@ -666,12 +898,20 @@ describe('The retries of a transaction', () => {
 
   it('come also if the function keeps the error to itself or wraps it, and resolve to what the last call returns', async () => {
     const client = await connected();
-    for (const keep of [() => {}, cause => { throw new Error('mine', { cause }); }]) {
+    for (const keep of [
+      () => {},
+      cause => {
+        throw new Error('mine', { cause });
+      }
+    ]) {
       let calls = 0;
-      const result = await client.transaction(async tx => {
-        if (++calls < 3) await tx.query("DO $$ BEGIN RAISE SQLSTATE '40001'; END $$").catch(keep);
-        return calls;
-      }, { retries: 5 });
+      const result = await client.transaction(
+        async tx => {
+          if (++calls < 3) await tx.query("DO $$ BEGIN RAISE SQLSTATE '40001'; END $$").catch(keep);
+          return calls;
+        },
+        { retries: 5 }
+      );
       assert.deepEqual([result, calls], [3, 3]);
     }
   });
@@ -681,17 +921,36 @@ describe('The retries of a transaction', () => {
     const other = await connected();
     const mine = Object.assign(new Error('mine'), { code: '40001' });
     for (const [fail, check] of [
-      [() => { throw mine; }, error => error === mine],
-      [() => { throw new Error('wrapped', { cause: mine }); }, { message: 'wrapped' }],
+      [
+        () => {
+          throw mine;
+        },
+        error => error === mine
+      ],
+      [
+        () => {
+          throw new Error('wrapped', { cause: mine });
+        },
+        { message: 'wrapped' }
+      ],
       [() => failing('40001', [])(other), { name: 'PostgresError', code: '40001' }],
-      [tx => tx.transaction(failing('40001', [])).catch(() => failing('40P01', [])(other)), { name: 'PostgresError', code: '40P01' }]
+      [
+        tx => tx.transaction(failing('40001', [])).catch(() => failing('40P01', [])(other)),
+        { name: 'PostgresError', code: '40P01' }
+      ]
     ]) {
       let calls = 0;
-      await assert.rejects(client.transaction(async tx => {
-        calls++;
-        await tx.query('SELECT 1');
-        await fail(tx);
-      }, { retries: 3 }), check);
+      await assert.rejects(
+        client.transaction(
+          async tx => {
+            calls++;
+            await tx.query('SELECT 1');
+            await fail(tx);
+          },
+          { retries: 3 }
+        ),
+        check
+      );
       assert.equal(calls, 1);
     }
   });
@@ -700,7 +959,10 @@ describe('The retries of a transaction', () => {
     const client = await prepared();
     await client.simpleQuery(`CREATE FUNCTION pg_temp.conflict() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE SQLSTATE '40001'; END $$;
       CREATE CONSTRAINT TRIGGER conflict AFTER INSERT ON t DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (NEW.i < 2) EXECUTE FUNCTION pg_temp.conflict()`);
-    for (const run of [insert, (tx, i) => tx.transaction(nested => i > 1 ? insert(nested, i) : failing('40001', [])(nested))]) {
+    for (const run of [
+      insert,
+      (tx, i) => tx.transaction(nested => (i > 1 ? insert(nested, i) : failing('40001', [])(nested)))
+    ]) {
       let calls = 0;
       await client.transaction(tx => run(tx, calls++), { retries: 2 });
       assert.equal(calls, 3);
@@ -711,14 +973,19 @@ describe('The retries of a transaction', () => {
   it('have one time limit and one signal together, also in the pauses', async () => {
     for (const session of [await connected(), await pooled({ size: 1 })]) {
       const calls = [];
-      const late = await session.transaction(failing('40001', calls), { retries: 1000, statement_timeout: 200 }).catch(error => error);
+      const late = await session
+        .transaction(failing('40001', calls), { retries: 1000, statement_timeout: 200 })
+        .catch(error => error);
       assert.deepEqual([late.name, late.code], ['TimeoutError', '57014']);
       assert.match(late.message, /statement_timeout of 200 ms/);
       const abort = new AbortController();
-      const aborted = session.transaction(tx => {
-        setTimeout(() => abort.abort(), 30);
-        return failing('40001', calls)(tx);
-      }, { retries: 1000, signal: abort.signal });
+      const aborted = session.transaction(
+        tx => {
+          setTimeout(() => abort.abort(), 30);
+          return failing('40001', calls)(tx);
+        },
+        { retries: 1000, signal: abort.signal }
+      );
       await assert.rejects(aborted, { name: 'AbortError' });
       assert.equal((await session.query('SELECT 1')).rowCount, 1);
     }
@@ -734,10 +1001,13 @@ describe('The retries of a transaction', () => {
       during = timers();
       abort.abort();
     };
-    const again = client.transaction(tx => {
-      if (++calls === 6) setTimeout(setImmediate, 80, end); // the pause is longer than 160 ms
-      return failing('40001', [])(tx);
-    }, { retries: 1000, signal: abort.signal });
+    const again = client.transaction(
+      tx => {
+        if (++calls === 6) setTimeout(setImmediate, 80, end); // the pause is longer than 160 ms
+        return failing('40001', [])(tx);
+      },
+      { retries: 1000, signal: abort.signal }
+    );
     await assert.rejects(again, { name: 'AbortError', sent: false });
     assert.equal(calls, 6);
     assert.ok(timers() < during);
@@ -745,12 +1015,21 @@ describe('The retries of a transaction', () => {
 
   it('are an integer from 0; a savepoint is not repeated, since it fails with its transaction', async () => {
     const client = await connected();
-    for (const retries of [-1, 1.5, '1', NaN, null]) await assert.rejects(client.transaction(() => {}, { retries }), TypeError);
+    for (const retries of [-1, 1.5, '1', NaN, null])
+      await assert.rejects(
+        client.transaction(() => {}, { retries }),
+        TypeError
+      );
     let calls = 0;
-    const failing = client.transaction(tx => tx.transaction(inner => {
-      calls++;
-      return inner.query("DO $$ BEGIN RAISE SQLSTATE '40001'; END $$");
-    }, { retries: 5 }));
+    const failing = client.transaction(tx =>
+      tx.transaction(
+        inner => {
+          calls++;
+          return inner.query("DO $$ BEGIN RAISE SQLSTATE '40001'; END $$");
+        },
+        { retries: 5 }
+      )
+    );
     await assert.rejects(failing, { code: '40001' });
     assert.equal(calls, 1);
   });
@@ -761,16 +1040,31 @@ describe('The options of a savepoint', () => {
     const client = await connected();
     const modes = { isolation: ['serializable', 'SERIALIZABLE'], readOnly: [true, true], deferrable: [true, true] };
     for (const [name, [own, other]] of Object.entries(modes)) {
+      await client.transaction(
+        async tx => {
+          assert.equal(
+            await tx.transaction(inner => inner.transaction(() => 7, { [name]: other }), { [name]: own }),
+            7
+          );
+        },
+        { [name]: own }
+      );
       await client.transaction(async tx => {
-        assert.equal(await tx.transaction(inner => inner.transaction(() => 7, { [name]: other }), { [name]: own }), 7);
-      }, { [name]: own });
-      await client.transaction(async tx => {
-        await assert.rejects(tx.transaction(() => assert.fail('called'), { [name]: own }), { name: 'UsageError', code: '25001', message: new RegExp(`^${name} .*without ${name}`) });
+        await assert.rejects(
+          tx.transaction(() => assert.fail('called'), { [name]: own }),
+          { name: 'UsageError', code: '25001', message: new RegExp(`^${name} .*without ${name}`) }
+        );
       });
     }
-    await client.transaction(async tx => {
-      assert.equal(await tx.transaction(() => 7, { readOnly: false, deferrable: false, isolation: undefined }), 7);
-      await assert.rejects(tx.transaction(() => 7, { isolation: 'serializable' }), { code: '25001', message: /begun with isolation: repeatable read/ });
-    }, { isolation: 'repeatable read' });
+    await client.transaction(
+      async tx => {
+        assert.equal(await tx.transaction(() => 7, { readOnly: false, deferrable: false, isolation: undefined }), 7);
+        await assert.rejects(
+          tx.transaction(() => 7, { isolation: 'serializable' }),
+          { code: '25001', message: /begun with isolation: repeatable read/ }
+        );
+      },
+      { isolation: 'repeatable read' }
+    );
   });
 });

@@ -13,15 +13,23 @@ module.exports = function app(pool) {
     const response = await respond(pool, request, text, values, options);
     const vary = reply.getHeader('vary');
     if (vary) response.headers.append('vary', vary); // beside that of a plugin, such as @fastify/cors
-    return reply.code(response.status).headers(Object.fromEntries(response.headers)).send(response.body ?? undefined);
+    return reply
+      .code(response.status)
+      .headers(Object.fromEntries(response.headers))
+      .send(response.body ?? undefined);
   }
 
   server.get('/users', (request, reply) =>
-    answer(request, reply, 'SELECT json_agg(u) FROM users u', [], { as: 'values' }));
+    answer(request, reply, 'SELECT json_agg(u) FROM users u', [], { as: 'values' })
+  );
   server.get('/users/:id', (request, reply) =>
-    answer(request, reply, 'SELECT row_to_json(u) FROM users u WHERE id = $1', [request.params.id],
-      { as: 'values', emptyStatus: 404 }));
+    answer(request, reply, 'SELECT row_to_json(u) FROM users u WHERE id = $1', [request.params.id], {
+      as: 'values',
+      emptyStatus: 404
+    })
+  );
   server.get('/rows', (request, reply) =>
-    answer(request, reply, 'SELECT n, repeat($1, 1000) AS filler FROM generate_series(1, 1000000) n', ['x']));
+    answer(request, reply, 'SELECT n, repeat($1, 1000) AS filler FROM generate_series(1, 1000000) n', ['x'])
+  );
   return server;
 };

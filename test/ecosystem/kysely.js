@@ -20,7 +20,7 @@ class QuickgresConnection {
   async executeQuery({ sql, parameters }) {
     const { rows, rowCount, cmd } = await this.session.query(sql, parameters.map(toValue), { decode: true });
     const changes = /^(?:INSERT|UPDATE|DELETE|MERGE)$/.test(cmd);
-    return { rows, ...changes ? { numAffectedRows: BigInt(rowCount) } : {} };
+    return { rows, ...(changes ? { numAffectedRows: BigInt(rowCount) } : {}) };
   }
 
   async *streamQuery({ sql, parameters }, chunkSize) {
@@ -32,11 +32,19 @@ class QuickgresConnection {
   begin({ isolationLevel: isolation, accessMode }) {
     const { session } = this;
     return new Promise((resolve, reject) => {
-      this.over = session.transaction(tx => new Promise((commit, rollback) => {
-        this.session = tx;
-        this.finish = error => error === undefined ? commit() : rollback(error);
-        resolve();
-      }), { isolation, readOnly: accessMode && accessMode === 'read only' }).finally(() => { this.session = session; });
+      this.over = session
+        .transaction(
+          tx =>
+            new Promise((commit, rollback) => {
+              this.session = tx;
+              this.finish = error => (error === undefined ? commit() : rollback(error));
+              resolve();
+            }),
+          { isolation, readOnly: accessMode && accessMode === 'read only' }
+        )
+        .finally(() => {
+          this.session = session;
+        });
       this.over.catch(reject);
     });
   }
@@ -48,8 +56,12 @@ class QuickgresDriver {
   }
 
   async init() {}
-  async acquireConnection() { return new QuickgresConnection(this.session); }
-  async beginTransaction(connection, settings) { await connection.begin(settings); }
+  async acquireConnection() {
+    return new QuickgresConnection(this.session);
+  }
+  async beginTransaction(connection, settings) {
+    await connection.begin(settings);
+  }
 
   async commitTransaction(connection) {
     connection.finish();
@@ -59,14 +71,24 @@ class QuickgresDriver {
   async rollbackTransaction(connection) {
     const rollback = new Error('rolled back');
     connection.finish(rollback);
-    await connection.over.catch(error => { if (error !== rollback) throw error; });
+    await connection.over.catch(error => {
+      if (error !== rollback) throw error;
+    });
   }
 
-  async savepoint({ session }, name) { await session.query(`SAVEPOINT "${name}"`); }
-  async rollbackToSavepoint({ session }, name) { await session.query(`ROLLBACK TO SAVEPOINT "${name}"`); }
-  async releaseSavepoint({ session }, name) { await session.query(`RELEASE SAVEPOINT "${name}"`); }
+  async savepoint({ session }, name) {
+    await session.query(`SAVEPOINT "${name}"`);
+  }
+  async rollbackToSavepoint({ session }, name) {
+    await session.query(`ROLLBACK TO SAVEPOINT "${name}"`);
+  }
+  async releaseSavepoint({ session }, name) {
+    await session.query(`RELEASE SAVEPOINT "${name}"`);
+  }
   async releaseConnection() {}
-  async destroy() { await this.session.end(); }
+  async destroy() {
+    await this.session.end();
+  }
 }
 
 /** `new Kysely({ dialect: new QuickgresDialect(session) })`, with a pool, or a client that is or will be connected. */
@@ -75,10 +97,18 @@ class QuickgresDialect {
     this.session = session;
   }
 
-  createAdapter() { return new PostgresAdapter(); }
-  createDriver() { return new QuickgresDriver(this.session); }
-  createIntrospector(db) { return new PostgresIntrospector(db); }
-  createQueryCompiler() { return new PostgresQueryCompiler(); }
+  createAdapter() {
+    return new PostgresAdapter();
+  }
+  createDriver() {
+    return new QuickgresDriver(this.session);
+  }
+  createIntrospector(db) {
+    return new PostgresIntrospector(db);
+  }
+  createQueryCompiler() {
+    return new PostgresQueryCompiler();
+  }
 }
 
 module.exports = { QuickgresDialect };

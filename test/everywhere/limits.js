@@ -21,34 +21,65 @@ const COMMON = {
 /** By runtime: whole files of test/, and tests by file or folder and title, each with the reason. */
 const LIMITS = {
   bun: {
-    files: { ...COMMON, 'whole/settle.test.js': 'its processes end before their work, with the faulty network in them' },
+    files: {
+      ...COMMON,
+      'whole/settle.test.js': 'its processes end before their work, with the faulty network in them'
+    },
     tests: [
-      ...['client-parser/index.test.js', 'core/protocol/errors.test.js'].map(file => [file, /every field/,
-        'errors have a column and a line of their own: those of the server are in their place, but not enumerable']),
+      ...['client-parser/index.test.js', 'core/protocol/errors.test.js'].map(file => [
+        file,
+        /every field/,
+        'errors have a column and a line of their own: those of the server are in their place, but not enumerable'
+      ]),
       ['whole/typescript.slow.test.js', /the fields of errors/, 'errors have a column and a line of their own'],
       ...['client-parser/browser.slow.test.js', 'whole/demo.slow.test.js'].map(file => [file, /Chromium/, BROWSER]),
       ['sockets/', /holds a bounded amount/, 'bounded memory over its WebSocket was not seen to hold'],
-      ...['core/protocol/errors.test.js', 'core/stream/query-to.test.js', 'http/respond.slow.test.js'].map(file => [file, /stack with the async functions|error on row 50,000/,
-        'stacks do not name the async functions that await']),
-      ...['core/stream/', 'core/cursor', 'core/requests/', 'http/', 'whole/bounds.slow.test.js'].map(file => [file,
-        /memory/, 'memory grows by more than the bounds, which are those of Node.js 20']),
-      ['whole/liar.test.js', /direct TLS for another protocol/, 'its TLS server hangs up where ALPN has no protocol in common'],
+      ...['core/protocol/errors.test.js', 'core/stream/query-to.test.js', 'http/respond.slow.test.js'].map(file => [
+        file,
+        /stack with the async functions|error on row 50,000/,
+        'stacks do not name the async functions that await'
+      ]),
+      ...['core/stream/', 'core/cursor', 'core/requests/', 'http/', 'whole/bounds.slow.test.js'].map(file => [
+        file,
+        /memory/,
+        'memory grows by more than the bounds, which are those of Node.js 20'
+      ]),
+      [
+        'whole/liar.test.js',
+        /direct TLS for another protocol/,
+        'its TLS server hangs up where ALPN has no protocol in common'
+      ],
       ['core/connection/targets.test.js', /Workers/, 'navigator cannot be replaced for a test'],
       ['core/connection/tls.test.js', /a self-signed one/, 'a self-signed certificate is not accepted as its own root'],
-      ['core/connection/socket.test.js', /keeps the program running/, 'sockets do not tell whether they keep the program running']
+      [
+        'core/connection/socket.test.js',
+        /keeps the program running/,
+        'sockets do not tell whether they keep the program running'
+      ]
     ]
   },
   deno: {
     files: { ...COMMON },
     tests: [
-      ...['core/stream/', 'core/cursor', 'core/requests/', 'http/', 'whole/bounds.slow.test.js'].map(file => [file,
-        /memory/, 'memory grows by more than the bounds, which are those of Node.js 20, or is not told']),
+      ...['core/stream/', 'core/cursor', 'core/requests/', 'http/', 'whole/bounds.slow.test.js'].map(file => [
+        file,
+        /memory/,
+        'memory grows by more than the bounds, which are those of Node.js 20, or is not told'
+      ]),
       ...['client-parser/browser.slow.test.js', 'whole/demo.slow.test.js'].map(file => [file, /Chromium/, BROWSER]),
       ['core/client.test.js', /keeps it running/, 'a program that is given with -e finds its arguments elsewhere'],
-      ['core/stream/query-to.test.js', /error of a target that has failed/, 'a target that has failed counts as one that was closed'],
+      [
+        'core/stream/query-to.test.js',
+        /error of a target that has failed/,
+        'a target that has failed counts as one that was closed'
+      ],
       ['replication/', /process is killed/, 'a program that is given with -e finds its arguments elsewhere'],
       ['sockets/', /goes over wss/, 'a program that is given with -e cannot import()'],
-      ['core/connection/tls.test.js', /leaves no key|shows neither/, 'a TLS socket shows its key and password to whoever inspects it'],
+      [
+        'core/connection/tls.test.js',
+        /leaves no key|shows neither/,
+        'a TLS socket shows its key and password to whoever inspects it'
+      ],
       ['core/connection/tls.test.js', /an expired one/, 'an expired certificate is refused with another code'],
       ['core/connection/tls.test.js', /indicates the host's name/, 'a TLS server is told of no name by null'],
       ['core/connection/tls.test.js', /says what is wrong with it/, 'options of TLS that make no sense are ignored'],

@@ -12,12 +12,18 @@ const MODULES = path.join(__dirname, 'node_modules');
 const MOCHA = path.join(ROOT, 'node_modules/mocha/bin');
 
 /** The test files of a folder of test/. */
-const filesIn = folder => fs.readdirSync(path.join(ROOT, 'test', folder)).filter(name => name.endsWith('.test.js'))
-  .map(name => path.posix.join('test', folder, name));
+const filesIn = folder =>
+  fs
+    .readdirSync(path.join(ROOT, 'test', folder))
+    .filter(name => name.endsWith('.test.js'))
+    .map(name => path.posix.join('test', folder, name));
 
 /** The folders in a folder of test/. */
-const foldersIn = folder => fs.readdirSync(path.join(ROOT, 'test', folder), { withFileTypes: true })
-  .filter(entry => entry.isDirectory()).map(({ name }) => path.posix.join(folder, name));
+const foldersIn = folder =>
+  fs
+    .readdirSync(path.join(ROOT, 'test', folder), { withFileTypes: true })
+    .filter(entry => entry.isDirectory())
+    .map(({ name }) => path.posix.join(folder, name));
 
 const SUITE = [...foldersIn('.'), ...foldersIn('core')].flatMap(filesIn);
 
@@ -25,33 +31,72 @@ const node = version => path.join(MODULES, `node-${version}/bin/node`);
 
 /** For continuous integration, what rests on the runtime, and what rests on the server. */
 const SELECTIONS = {
-  runtime: [...['http', 'core/pipeline', 'core/protocol', 'core/requests', 'core/rows', 'core/stream'].flatMap(filesIn), 'test/whole/quickgres.test.js'],
-  server: [...['core/connection', 'core/pipeline', 'replication', 'core/requests'].flatMap(filesIn),
-    ...['client', 'cursor', 'listen', 'stream/copy-from', 'stream/copy-to', 'transaction'].map(name => `test/core/${name}.test.js`)]
+  runtime: [
+    ...['http', 'core/pipeline', 'core/protocol', 'core/requests', 'core/rows', 'core/stream'].flatMap(filesIn),
+    'test/whole/quickgres.test.js'
+  ],
+  server: [
+    ...['core/connection', 'core/pipeline', 'replication', 'core/requests'].flatMap(filesIn),
+    ...['client', 'cursor', 'listen', 'stream/copy-from', 'stream/copy-to', 'transaction'].map(
+      name => `test/core/${name}.test.js`
+    )
+  ]
 };
 
 /** The suite on a version of Node.js. */
 const onNode = (version, server, parts, files = SUITE) => ({
-  name: `node${version}-${server}`, runtime: `node${version}`, server, parts, files,
-  command: node(version), args: [path.join(MOCHA, 'mocha.js'), '--parallel', '--jobs', String(os.availableParallelism()), '--require', path.join(__dirname, 'limits.js')],
+  name: `node${version}-${server}`,
+  runtime: `node${version}`,
+  server,
+  parts,
+  files,
+  command: node(version),
+  args: [
+    path.join(MOCHA, 'mocha.js'),
+    '--parallel',
+    '--jobs',
+    String(os.availableParallelism()),
+    '--require',
+    path.join(__dirname, 'limits.js')
+  ],
   env: { PG_VERSION: server.slice(2), EVERYWHERE_RUNTIME: `node${version}` }
 });
 
 /** The suite on another runtime, without what the runtime has no part in or cannot do. */
 const onOther = (runtime, command, args) => ({
-  name: `${runtime}-pg18`, runtime, server: 'pg18', parts: ['all'], command,
+  name: `${runtime}-pg18`,
+  runtime,
+  server: 'pg18',
+  parts: ['all'],
+  command,
   files: SUITE.filter(file => LIMITS[runtime].files[path.posix.relative('test', file)] === undefined),
   left: LIMITS[runtime].files,
-  args: [...args, path.join(MOCHA, '_mocha'), '--no-package', '--timeout', '60000', '--exit',
-    '--require', path.join(ROOT, 'test/support/hooks.js'), '--require', path.join(__dirname, 'limits.js')],
+  args: [
+    ...args,
+    path.join(MOCHA, '_mocha'),
+    '--no-package',
+    '--timeout',
+    '60000',
+    '--exit',
+    '--require',
+    path.join(ROOT, 'test/support/hooks.js'),
+    '--require',
+    path.join(__dirname, 'limits.js')
+  ],
   // Bun knows the user's name from there only.
   env: { PG_VERSION: '18', EVERYWHERE_RUNTIME: runtime, USER: os.userInfo().username }
 });
 
 /** Tests of this folder, which drive something else. */
 const own = (runtime, server, parts, file) => ({
-  name: server === 'pg18' ? runtime : server, runtime, server, parts, files: [`test/everywhere/${file}`],
-  command: node(24), args: [path.join(MOCHA, 'mocha.js'), '--exit'], env: { PG_VERSION: '18' }
+  name: server === 'pg18' ? runtime : server,
+  runtime,
+  server,
+  parts,
+  files: [`test/everywhere/${file}`],
+  command: node(24),
+  args: [path.join(MOCHA, 'mocha.js'), '--exit'],
+  env: { PG_VERSION: '18' }
 });
 
 const CELLS = [

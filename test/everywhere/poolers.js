@@ -24,17 +24,33 @@ async function run(parts, { start, breaks = [], options, ...server }) {
     if (error === undefined) continue;
     failed.set(part, error);
     if (!breaks.includes(part) && error.message !== 'no answer') continue;
-    await Promise.race([started.stop(), new Promise(resolve => { setTimeout(resolve, 10000); })]);
+    await Promise.race([
+      started.stop(),
+      new Promise(resolve => {
+        setTimeout(resolve, 10000);
+      })
+    ]);
     started = await start();
   }
-  await Promise.race([started.stop(), new Promise(resolve => { setTimeout(resolve, 10000); })]);
+  await Promise.race([
+    started.stop(),
+    new Promise(resolve => {
+      setTimeout(resolve, 10000);
+    })
+  ]);
   return failed;
 }
 
 /** @returns {Promise<string>} a row of the table */
 async function rowOf({ name, needs, options, listen, size, ...server }) {
   const asItIs = await run(Object.keys(PARTS), server);
-  const given = [options && Object.keys(options).map(key => `\`${key}: ${options[key]}\``), listen && '`session: true` of `listen`', size && `pools of size ${size}`].flat().filter(Boolean);
+  const given = [
+    options && Object.keys(options).map(key => `\`${key}: ${options[key]}\``),
+    listen && '`session: true` of `listen`',
+    size && `pools of size ${size}`
+  ]
+    .flat()
+    .filter(Boolean);
   const left = given.length > 0 ? await run([...asItIs.keys()], { ...server, options, listen, size }) : asItIs;
   for (const [part, error] of left) console.error(`${name}: ${part}: ${told(error)}`);
   const gained = [...asItIs.keys()].filter(part => !left.has(part));

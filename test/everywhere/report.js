@@ -18,7 +18,8 @@ function skipped(cell) {
 /** @returns {string} what one cell has done, failures with their errors */
 function summary(cell) {
   const lines = [`  ${of(cell, 'passed').length} passed, ${of(cell, 'failed').length} failed in ${cell.seconds} s`];
-  for (const { title, error } of of(cell, 'failed')) lines.push(`  FAILED ${title}\n    ${error.replaceAll('\n', '\n    ')}`);
+  for (const { title, error } of of(cell, 'failed'))
+    lines.push(`  FAILED ${title}\n    ${error.replaceAll('\n', '\n    ')}`);
   if (cell.error !== undefined) lines.push(`  FAILED: ${cell.error}`);
   return lines.join('\n');
 }
@@ -32,7 +33,12 @@ function table(cells) {
     rows.push([cell.runtime, cell.server, ...counts, cell.seconds, verdict].map(String));
   }
   const widths = rows[0].map((_, column) => Math.max(...rows.map(row => row[column].length)));
-  const lines = rows.map(row => row.map((value, column) => value.padEnd(widths[column])).join('  ').trimEnd());
+  const lines = rows.map(row =>
+    row
+      .map((value, column) => value.padEnd(widths[column]))
+      .join('  ')
+      .trimEnd()
+  );
   for (const cell of cells) {
     const reasons = skipped(cell);
     if (reasons.size === 0) continue;

@@ -26,10 +26,16 @@ const USAGE = `npm run test:everywhere -- [options] [test files]
 /** Installs what the lock file says, unless that is there already. */
 function install() {
   const stamp = path.join(__dirname, 'node_modules/.installed');
-  const lock = crypto.createHash('sha256').update(fs.readFileSync(path.join(__dirname, 'package-lock.json'))).digest('hex');
+  const lock = crypto
+    .createHash('sha256')
+    .update(fs.readFileSync(path.join(__dirname, 'package-lock.json')))
+    .digest('hex');
   if (fs.existsSync(stamp) && fs.readFileSync(stamp, 'utf8') === lock) return;
   // Not npm ci: it refuses a lock file that lacks packages of other platforms, which registries may not have.
-  const { status } = spawnSync('npm', ['install', '--no-save', '--no-audit', '--no-fund', '--loglevel=error'], { cwd: __dirname, stdio: 'inherit' });
+  const { status } = spawnSync('npm', ['install', '--no-save', '--no-audit', '--no-fund', '--loglevel=error'], {
+    cwd: __dirname,
+    stdio: 'inherit'
+  });
   if (status !== 0) throw new Error('npm install in test/everywhere failed');
   fs.writeFileSync(stamp, lock);
 }
@@ -43,21 +49,36 @@ function install() {
 async function run(cell, files) {
   const output = path.join(fs.mkdtempSync(path.join(os.tmpdir(), 'everywhere-')), 'results');
   fs.writeFileSync(output, '');
-  const args = [...cell.args, '--reporter', path.join(__dirname, 'reporter.js'), '--reporter-option', `output=${output}`,
-    ...files.length > 0 ? files : cell.files];
+  const args = [
+    ...cell.args,
+    '--reporter',
+    path.join(__dirname, 'reporter.js'),
+    '--reporter-option',
+    `output=${output}`,
+    ...(files.length > 0 ? files : cell.files)
+  ];
   const begun = performance.now();
   const child = spawn(cell.command, args, {
-    cwd: ROOT, stdio: ['ignore', 'ignore', 'pipe'], detached: true, env: { ...process.env, ...cell.env }
+    cwd: ROOT,
+    stdio: ['ignore', 'ignore', 'pipe'],
+    detached: true,
+    env: { ...process.env, ...cell.env }
   });
   let said = '';
-  child.stderr.on('data', chunk => { said = (said + chunk).slice(-10000); });
+  child.stderr.on('data', chunk => {
+    said = (said + chunk).slice(-10000);
+  });
   const timer = setTimeout(() => process.kill(-child.pid, 'SIGKILL'), LIMIT);
   const [code, signal] = await new Promise(resolve => {
     child.once('error', error => resolve([error.message]));
     child.once('close', (...how) => resolve(how));
   });
   clearTimeout(timer);
-  const tests = fs.readFileSync(output, 'utf8').split('\n').filter(Boolean).map(line => JSON.parse(line));
+  const tests = fs
+    .readFileSync(output, 'utf8')
+    .split('\n')
+    .filter(Boolean)
+    .map(line => JSON.parse(line));
   const ended = tests.at(-1)?.result === 'end';
   fs.rmSync(path.dirname(output), { recursive: true });
   const seconds = Math.round((performance.now() - begun) / 1000);
@@ -70,15 +91,22 @@ async function main() {
     allowPositionals: true,
     allowNegative: true,
     options: {
-      only: { type: 'string' }, part: { type: 'string' }, json: { type: 'string' },
-      install: { type: 'boolean', default: true }, help: { type: 'boolean' }
+      only: { type: 'string' },
+      part: { type: 'string' },
+      json: { type: 'string' },
+      install: { type: 'boolean', default: true },
+      help: { type: 'boolean' }
     }
   });
   if (values.help) return console.log(USAGE);
   const only = values.only?.split(',');
   const cells = CELLS.filter(({ name, runtime, server, parts }) =>
-    values.part !== undefined ? parts.includes(values.part)
-      : only === undefined ? parts.includes('all') : [name, runtime, server].some(each => only.includes(each)) && parts.includes('all'));
+    values.part !== undefined
+      ? parts.includes(values.part)
+      : only === undefined
+        ? parts.includes('all')
+        : [name, runtime, server].some(each => only.includes(each)) && parts.includes('all')
+  );
   if (cells.length === 0) throw new Error(`nothing to run\n${USAGE}`);
   if (values.install) {
     install();
@@ -92,8 +120,10 @@ async function main() {
   }
   console.log(`\n${table(done)}`);
   if (values.json) fs.writeFileSync(values.json, JSON.stringify(done));
-  const failed = done.reduce((sum, { tests, error }) =>
-    sum + tests.filter(({ result }) => result === 'failed').length + (error ? 1 : 0), 0);
+  const failed = done.reduce(
+    (sum, { tests, error }) => sum + tests.filter(({ result }) => result === 'failed').length + (error ? 1 : 0),
+    0
+  );
   const passed = done.reduce((sum, { tests }) => sum + tests.filter(({ result }) => result === 'passed').length, 0);
   console.log(`\n${passed} passed, ${failed} failed everywhere`);
   process.exitCode = failed > 0 || passed === 0 ? 1 : 0;

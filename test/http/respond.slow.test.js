@@ -26,23 +26,28 @@ describe('respond', () => {
     for (let i = 0; i < 3; i++) expected.push(md5(await direct(clients[0], text, [i])));
     const copy = `COPY (${text.replace('$1', "'copied'")}) TO STDOUT`;
     expected.push(md5(Buffer.concat(await clients[0].copyTo(copy).toArray())));
-    await serving((request, response) => {
-      const i = Number(request.url.slice(1));
-      if (i === 3) return pipeline(clients[0].copyTo(copy), response);
-      return clients[i].queryTo(response, text, [i]);
-    }, async port => {
-      await Promise.all(Array.from({ length: 8 }, async (_, i) => {
-        const request = http.get({ port, host: '127.0.0.1', path: `/${i % 4}` });
-        const [response] = await once(request, 'response');
-        const hash = createHash('md5');
-        let count = 0;
-        for await (const chunk of response) {
-          hash.update(chunk);
-          if (i < 4 && ++count % 10 === 0) await sleep(1);
-        }
-        assert.equal(hash.digest('hex'), expected[i % 4], `request ${i}`);
-      }));
-    });
+    await serving(
+      (request, response) => {
+        const i = Number(request.url.slice(1));
+        if (i === 3) return pipeline(clients[0].copyTo(copy), response);
+        return clients[i].queryTo(response, text, [i]);
+      },
+      async port => {
+        await Promise.all(
+          Array.from({ length: 8 }, async (_, i) => {
+            const request = http.get({ port, host: '127.0.0.1', path: `/${i % 4}` });
+            const [response] = await once(request, 'response');
+            const hash = createHash('md5');
+            let count = 0;
+            for await (const chunk of response) {
+              hash.update(chunk);
+              if (i < 4 && ++count % 10 === 0) await sleep(1);
+            }
+            assert.equal(hash.digest('hex'), expected[i % 4], `request ${i}`);
+          })
+        );
+      }
+    );
   });
 
   describe('with a client that reads a gigabyte at 1 MB/s for a while, then at full speed', () => {
@@ -56,7 +61,9 @@ describe('respond', () => {
   describe('of a ResponseCache', () => {
     let cache, handler;
 
-    beforeEach(async () => { ({ cache, handler } = await cached(() => 0)); });
+    beforeEach(async () => {
+      ({ cache, handler } = await cached(() => 0));
+    });
 
     it('is read alike by Chromium', async function () {
       skipUnless(this, 'chromium');
@@ -66,12 +73,16 @@ describe('respond', () => {
           await get(port, {}, { url: '/cached' });
           const page = await browser.newPage();
           await page.goto(`http://localhost:${port}/`);
-          const [fresh, cached] = await page.evaluate(() => Promise.all(['/fresh', '/cached'].map(async url => {
-            const { rows } = await import('/client-parser/index.js');
-            const values = [];
-            for await (const row of rows(url, { decode: true })) values.push(Object.values(row));
-            return values;
-          })));
+          const [fresh, cached] = await page.evaluate(() =>
+            Promise.all(
+              ['/fresh', '/cached'].map(async url => {
+                const { rows } = await import('/client-parser/index.js');
+                const values = [];
+                for await (const row of rows(url, { decode: true })) values.push(Object.values(row));
+                return values;
+              })
+            )
+          );
           assert.equal(cached.length, 20000);
           assert.deepEqual(cached, fresh);
           assert.ok(cache.hits > 0);
@@ -84,9 +95,12 @@ describe('respond', () => {
 
   describe('by HTTP/2', () => {
     let certificates;
-    before(async () => { certificates = await makeCertificates(); });
+    before(async () => {
+      certificates = await makeCertificates();
+    });
 
-    const secure = () => http2.createSecureServer({ cert: certificates.server.cert, key: certificates.server.key, allowHTTP1: true });
+    const secure = () =>
+      http2.createSecureServer({ cert: certificates.server.cert, key: certificates.server.key, allowHTTP1: true });
 
     describe('to Chromium', () => {
       let browser;
@@ -98,7 +112,9 @@ describe('respond', () => {
 
       const TEXT = 'SELECT id, name, email::int AS number FROM users ORDER BY 3';
       const QUERIES = {
-        '/rows': [TEXT], '/failing': [FAILING], '/early': ['SELECT 1 / 0'],
+        '/rows': [TEXT],
+        '/failing': [FAILING],
+        '/early': ['SELECT 1 / 0'],
         '/json': ['SELECT json_agg(u) FROM users u', { as: 'values' }]
       };
 
@@ -106,34 +122,38 @@ describe('respond', () => {
       const inPage = async (work, argument) => {
         const client = await connected();
         const protocols = new Set();
-        return serving((request, response) => {
-          if (request.url === '/') {
-            response.setHeader('content-type', 'text/html');
-            return response.end('<!doctype html><title>test</title>');
-          }
-          if (request.url.startsWith('/client-parser/')) {
-            response.setHeader('content-type', 'text/javascript');
-            return response.end(fs.readFileSync(path.join(FOLDER, path.basename(request.url))));
-          }
-          if (QUERIES[request.url] === undefined) {
-            response.writeHead(404);
-            return response.end();
-          }
-          protocols.add(request.httpVersion);
-          const [text, options] = QUERIES[request.url];
-          return respond(client, request, response, text, [], options);
-        }, async port => {
-          const context = await browser.newContext({ ignoreHTTPSErrors: true });
-          try {
-            const page = await context.newPage();
-            await page.goto(`https://localhost:${port}/`);
-            const result = await page.evaluate(work, argument);
-            assert.deepEqual([...protocols], ['2.0']);
-            return result;
-          } finally {
-            await context.close();
-          }
-        }, secure());
+        return serving(
+          (request, response) => {
+            if (request.url === '/') {
+              response.setHeader('content-type', 'text/html');
+              return response.end('<!doctype html><title>test</title>');
+            }
+            if (request.url.startsWith('/client-parser/')) {
+              response.setHeader('content-type', 'text/javascript');
+              return response.end(fs.readFileSync(path.join(FOLDER, path.basename(request.url))));
+            }
+            if (QUERIES[request.url] === undefined) {
+              response.writeHead(404);
+              return response.end();
+            }
+            protocols.add(request.httpVersion);
+            const [text, options] = QUERIES[request.url];
+            return respond(client, request, response, text, [], options);
+          },
+          async port => {
+            const context = await browser.newContext({ ignoreHTTPSErrors: true });
+            try {
+              const page = await context.newPage();
+              await page.goto(`https://localhost:${port}/`);
+              const result = await page.evaluate(work, argument);
+              assert.deepEqual([...protocols], ['2.0']);
+              return result;
+            } finally {
+              await context.close();
+            }
+          },
+          secure()
+        );
       };
 
       it('gives the same rows by client-parser, compressed with Brotli', async () => {
@@ -147,14 +167,20 @@ describe('respond', () => {
         const client = await connected();
         const expected = (await client.query(TEXT)).rows.map(row => row.toObject());
         assert.equal(encoding, 'br');
-        assert.deepEqual(list, expected.map(row => ({ ...row, number: Number(row.number) })));
+        assert.deepEqual(
+          list,
+          expected.map(row => ({ ...row, number: Number(row.number) }))
+        );
       });
 
       it('gives JSON that JSON.parse reads', async () => {
         const list = await inPage(async () => (await fetch('/json')).json());
         const client = await connected();
         const { rows } = await client.query('SELECT * FROM users');
-        assert.deepEqual(list, rows.map(row => row.toObject()));
+        assert.deepEqual(
+          list,
+          rows.map(row => row.toObject())
+        );
       });
 
       it('reports an error on row 50,000 as a PostgresError with its code, and one before the first row by the status', async () => {
@@ -170,7 +196,8 @@ describe('respond', () => {
           return { count, error, status: (await fetch('/early')).status };
         });
         assert.deepEqual(result, {
-          count: 49999, status: 500,
+          count: 49999,
+          status: 500,
           error: { name: 'PostgresError', message: 'division by zero', severity: 'ERROR', code: '22012' }
         });
       });

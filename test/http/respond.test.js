@@ -26,32 +26,48 @@ const DECOMPRESS = { br: zlib.brotliDecompressSync, gzip: zlib.gunzipSync, defla
 describe('respond', () => {
   it('is not for what is no response, no session, and options that there are not', async () => {
     const client = await connected();
-    await assert.rejects(respond({}, {}, {}, SMALL), { name: 'TypeError', message: 'session must be a Client, a Pool, a transaction or a ResponseCache' });
-    await assert.rejects(respond(client, {}, {}, SMALL), { name: 'TypeError', message: 'response must be one of node:http or node:http2' });
+    await assert.rejects(respond({}, {}, {}, SMALL), {
+      name: 'TypeError',
+      message: 'session must be a Client, a Pool, a transaction or a ResponseCache'
+    });
+    await assert.rejects(respond(client, {}, {}, SMALL), {
+      name: 'TypeError',
+      message: 'response must be one of node:http or node:http2'
+    });
   });
 
   it('answers with a content type, and where it is known with a length', async () => {
     const client = await connected();
     const expected = await direct(client, SMALL);
-    await serving((request, response) => respond(client, request, response, SMALL), async port => {
-      const { status, headers, body } = await get(port, { 'accept-encoding': 'gzip' });
-      assert.deepEqual(body, expected);
-      assert.equal(status, 200);
-      assert.equal(headers['content-type'], 'application/x-postgresql');
-      assert.equal(headers['content-length'], String(expected.length));
-      assert.equal(headers['content-encoding'], undefined);
-      assert.equal(headers.vary, 'Accept, Accept-Encoding');
-    });
+    await serving(
+      (request, response) => respond(client, request, response, SMALL),
+      async port => {
+        const { status, headers, body } = await get(port, { 'accept-encoding': 'gzip' });
+        assert.deepEqual(body, expected);
+        assert.equal(status, 200);
+        assert.equal(headers['content-type'], 'application/x-postgresql');
+        assert.equal(headers['content-length'], String(expected.length));
+        assert.equal(headers['content-encoding'], undefined);
+        assert.equal(headers.vary, 'Accept, Accept-Encoding');
+      }
+    );
   });
 
   it('answers from a pool', async () => {
     const pool = new Pool((await sharedServer()).config);
     try {
-      await serving((request, response) => respond(pool, request, response, SMALL), async port => {
-        for (const [accept, body] of [['application/json', '[{"a":1}]'], ['text/csv', 'a\n1\n'], ['application/x-ndjson', '{"a":1}\n']]) {
-          assert.equal(String((await get(port, { accept })).body), body);
+      await serving(
+        (request, response) => respond(pool, request, response, SMALL),
+        async port => {
+          for (const [accept, body] of [
+            ['application/json', '[{"a":1}]'],
+            ['text/csv', 'a\n1\n'],
+            ['application/x-ndjson', '{"a":1}\n']
+          ]) {
+            assert.equal(String((await get(port, { accept })).body), body);
+          }
         }
-      });
+      );
       const request = new Request('http://localhost/', { headers: { accept: 'text/csv' } });
       assert.equal(await (await respond(pool, request, SMALL)).text(), 'a\n1\n');
     } finally {
@@ -74,12 +90,15 @@ describe('respond', () => {
     it(`compresses with ${encoding} when the request allows it`, async () => {
       const client = await connected();
       const expected = await direct(client, LARGE);
-      await serving((request, response) => respond(client, request, response, LARGE), async port => {
-        const { headers, body } = await get(port, { 'accept-encoding': encoding });
-        assert.equal(headers['content-encoding'], encoding);
-        assert.ok(body.length < expected.length / 1.5);
-        assert.ok(DECOMPRESS[encoding](body).equals(expected));
-      });
+      await serving(
+        (request, response) => respond(client, request, response, LARGE),
+        async port => {
+          const { headers, body } = await get(port, { 'accept-encoding': encoding });
+          assert.equal(headers['content-encoding'], encoding);
+          assert.ok(body.length < expected.length / 1.5);
+          assert.ok(DECOMPRESS[encoding](body).equals(expected));
+        }
+      );
     });
   }
 
@@ -93,62 +112,96 @@ describe('respond', () => {
 
     it('what it sends', async () => {
       const client = await connected();
-      await serving((request, response) => respond(client, request, response, TEXT), async port => {
-        for (const [type, body] of Object.entries(BODIES)) {
-          for (const accept of [type, `text/html, ${type.split(';')[0]};q=0.9, */*;q=0.1`]) {
-            const answer = await get(port, { accept });
-            const { status, headers } = answer;
-            assert.deepEqual([status, String(answer.body), headers['content-type']], [200, body, type]);
-            assert.equal(headers['content-length'], String(body.length));
-            assert.equal(headers.vary, 'Accept, Accept-Encoding');
+      await serving(
+        (request, response) => respond(client, request, response, TEXT),
+        async port => {
+          for (const [type, body] of Object.entries(BODIES)) {
+            for (const accept of [type, `text/html, ${type.split(';')[0]};q=0.9, */*;q=0.1`]) {
+              const answer = await get(port, { accept });
+              const { status, headers } = answer;
+              assert.deepEqual([status, String(answer.body), headers['content-type']], [200, body, type]);
+              assert.equal(headers['content-length'], String(body.length));
+              assert.equal(headers.vary, 'Accept, Accept-Encoding');
+            }
           }
+          for (const accept of ['', '*/*', 'application/*', 'text/html, */*;q=0.1']) {
+            assert.equal(String((await get(port, { accept })).body), BODIES['application/json; charset=utf-8'], accept);
+          }
+          for (const accept of [
+            'application/x-postgresql',
+            '*/*, application/x-postgresql',
+            'application/x-postgresql;q=0.5, application/json;q=0.4, */*;q=0.1'
+          ]) {
+            const { headers, body } = await get(port, { accept });
+            assert.deepEqual(
+              [headers['content-type'], body],
+              ['application/x-postgresql', await direct(client, TEXT)],
+              accept
+            );
+          }
+          assert.equal(
+            (await get(port, { accept: 'application/x-postgresql;q=0.1, */*' })).headers['content-type'],
+            'application/json; charset=utf-8'
+          );
         }
-        for (const accept of ['', '*/*', 'application/*', 'text/html, */*;q=0.1']) {
-          assert.equal(String((await get(port, { accept })).body), BODIES['application/json; charset=utf-8'], accept);
-        }
-        for (const accept of ['application/x-postgresql', '*/*, application/x-postgresql', 'application/x-postgresql;q=0.5, application/json;q=0.4, */*;q=0.1']) {
-          const { headers, body } = await get(port, { accept });
-          assert.deepEqual([headers['content-type'], body], ['application/x-postgresql', await direct(client, TEXT)], accept);
-        }
-        assert.equal((await get(port, { accept: 'application/x-postgresql;q=0.1, */*' })).headers['content-type'], 'application/json; charset=utf-8');
-      });
+      );
     });
 
     it('among what is offered, the first where the reader does not care', async () => {
       const client = await connected();
-      await serving((request, response) => respond(client, request, response, TEXT, [], { as: ['csv', 'json'] }), async port => {
-        for (const [accept, type] of [['*/*', 'text/csv; charset=utf-8'], ['application/*', 'application/json; charset=utf-8'],
-          ['application/x-ndjson, text/csv;q=0.1', 'text/csv; charset=utf-8']]) {
-          const { headers, body } = await get(port, { accept });
-          assert.deepEqual([headers['content-type'], String(body)], [type, BODIES[type]]);
+      await serving(
+        (request, response) => respond(client, request, response, TEXT, [], { as: ['csv', 'json'] }),
+        async port => {
+          for (const [accept, type] of [
+            ['*/*', 'text/csv; charset=utf-8'],
+            ['application/*', 'application/json; charset=utf-8'],
+            ['application/x-ndjson, text/csv;q=0.1', 'text/csv; charset=utf-8']
+          ]) {
+            const { headers, body } = await get(port, { accept });
+            assert.deepEqual([headers['content-type'], String(body)], [type, BODIES[type]]);
+          }
         }
-      });
+      );
     });
 
     it('and says 406 and what there is where the reader takes none of it, without asking', async () => {
       const client = await connected();
-      await serving((request, response) => {
-        const as = request.url === '/two' ? { as: ['json', 'csv'] } : {};
-        return respond(client, request, response, 'no SQL', [], as);
-      }, async (port, errors) => {
-        const { status, headers, body } = await get(port, { accept: 'text/html, */*;q=0' });
-        assert.deepEqual([status, headers['content-type'], headers.vary], [406, 'text/plain; charset=utf-8', 'Accept, Accept-Encoding']);
-        assert.equal(String(body),
-          'application/x-postgresql\napplication/json; charset=utf-8\napplication/x-ndjson\ntext/csv; charset=utf-8\n');
-        const two = await get(port, { accept: 'application/x-postgresql' }, { url: '/two' });
-        assert.deepEqual([two.status, String(two.body)], [406, 'application/json; charset=utf-8\ntext/csv; charset=utf-8\n']);
-        const head = await get(port, { accept: 'text/html' }, { method: 'HEAD' });
-        assert.deepEqual([head.status, String(head.body), errors], [406, '', []]);
-      });
+      await serving(
+        (request, response) => {
+          const as = request.url === '/two' ? { as: ['json', 'csv'] } : {};
+          return respond(client, request, response, 'no SQL', [], as);
+        },
+        async (port, errors) => {
+          const { status, headers, body } = await get(port, { accept: 'text/html, */*;q=0' });
+          assert.deepEqual(
+            [status, headers['content-type'], headers.vary],
+            [406, 'text/plain; charset=utf-8', 'Accept, Accept-Encoding']
+          );
+          assert.equal(
+            String(body),
+            'application/x-postgresql\napplication/json; charset=utf-8\napplication/x-ndjson\ntext/csv; charset=utf-8\n'
+          );
+          const two = await get(port, { accept: 'application/x-postgresql' }, { url: '/two' });
+          assert.deepEqual(
+            [two.status, String(two.body)],
+            [406, 'application/json; charset=utf-8\ntext/csv; charset=utf-8\n']
+          );
+          const head = await get(port, { accept: 'text/html' }, { method: 'HEAD' });
+          assert.deepEqual([head.status, String(head.body), errors], [406, '', []]);
+        }
+      );
     });
 
     it('the type of an answer to HEAD', async () => {
       const client = await connected();
-      await serving((request, response) => respond(client, request, response, 'no SQL'), async port => {
-        for (const type of Object.keys(BODIES)) {
-          assert.equal((await get(port, { accept: type }, { method: 'HEAD' })).headers['content-type'], type);
+      await serving(
+        (request, response) => respond(client, request, response, 'no SQL'),
+        async port => {
+          for (const type of Object.keys(BODIES)) {
+            assert.equal((await get(port, { accept: type }, { method: 'HEAD' })).headers['content-type'], type);
+          }
         }
-      });
+      );
     });
 
     it('nothing where the handler has chosen by as, by a content type or by a binary format', async () => {
@@ -160,31 +213,39 @@ describe('respond', () => {
         [{ 'content-type': 'a/b' }, { as: 'csv' }, 'a/b', BODIES['text/csv; charset=utf-8']],
         [{}, { format: Client.BINARY }, 'application/x-postgresql', undefined]
       ]) {
-        await serving((request, response) => {
-          for (const name in set) response.setHeader(name, set[name]);
-          return respond(client, request, response, TEXT, [], options);
-        }, async port => {
-          const answer = await get(port, { accept: 'application/json' });
-          assert.deepEqual([answer.headers['content-type'], answer.headers.vary], [type, 'Accept-Encoding']);
-          if (body !== undefined) assert.equal(String(answer.body), String(body));
-          const head = await get(port, { accept: 'application/json' }, { method: 'HEAD' });
-          assert.deepEqual([head.headers['content-type'], head.headers.vary], [type, 'Accept-Encoding']);
-        });
+        await serving(
+          (request, response) => {
+            for (const name in set) response.setHeader(name, set[name]);
+            return respond(client, request, response, TEXT, [], options);
+          },
+          async port => {
+            const answer = await get(port, { accept: 'application/json' });
+            assert.deepEqual([answer.headers['content-type'], answer.headers.vary], [type, 'Accept-Encoding']);
+            if (body !== undefined) assert.equal(String(answer.body), String(body));
+            const head = await get(port, { accept: 'application/json' }, { method: 'HEAD' });
+            assert.deepEqual([head.headers['content-type'], head.headers.vary], [type, 'Accept-Encoding']);
+          }
+        );
       }
     });
 
     it('nothing that there is not', async () => {
       const client = await connected();
-      await serving((request, response) => respond(client, request, response, TEXT, [], { as: JSON.parse(request.headers.as) }),
+      await serving(
+        (request, response) => respond(client, request, response, TEXT, [], { as: JSON.parse(request.headers.as) }),
         async (port, errors) => {
           for (const as of ['"xml"', '["json", "xml"]', '[]', 'null', '["__proto__"]']) {
             assert.equal((await get(port, { as })).status, 500);
           }
           for (const { name, message } of errors) {
-            assert.deepEqual([name, message], ['TypeError', 'as must be one of protocol, json, ndjson, csv, values, or an array of these']);
+            assert.deepEqual(
+              [name, message],
+              ['TypeError', 'as must be one of protocol, json, ndjson, csv, values, or an array of these']
+            );
           }
           assert.equal(errors.length, 5);
-        });
+        }
+      );
     });
   });
 
@@ -194,65 +255,98 @@ describe('respond', () => {
     const cases = [
       [{ 'cache-control': 'no-transform', vary: 'Origin' }, {}, { vary: 'Origin, Accept, Accept-Encoding' }],
       [{ 'content-encoding': 'identity', vary: '*' }, {}, { vary: '*', 'content-encoding': 'identity' }],
-      [{ 'content-type': 'text/plain' }, { as: 'protocol', compress: false }, { 'content-type': 'text/plain', vary: undefined }],
+      [
+        { 'content-type': 'text/plain' },
+        { as: 'protocol', compress: false },
+        { 'content-type': 'text/plain', vary: undefined }
+      ],
       [{ vary: ['Origin', 'accept'] }, { compress: false }, { vary: 'Origin, accept' }]
     ];
     for (const [set, options, get_] of cases) {
-      await serving((request, response) => {
-        for (const name in set) response.setHeader(name, set[name]);
-        return respond(client, request, response, LARGE, [], options);
-      }, async port => {
-        const { headers, body } = await get(port, { 'accept-encoding': 'br' });
-        assert.ok(body.equals(expected));
-        for (const name in get_) assert.equal(headers[name], get_[name]);
-      });
+      await serving(
+        (request, response) => {
+          for (const name in set) response.setHeader(name, set[name]);
+          return respond(client, request, response, LARGE, [], options);
+        },
+        async port => {
+          const { headers, body } = await get(port, { 'accept-encoding': 'br' });
+          assert.ok(body.equals(expected));
+          for (const name in get_) assert.equal(headers[name], get_[name]);
+        }
+      );
     }
   });
 
   it('has another status for no rows', async () => {
     const client = await connected();
     const text = 'SELECT name FROM users WHERE email = $1';
-    for (const [emptyStatus, length] of [[404, '0'], [204, undefined], [205, undefined]]) {
-      await serving((request, response) => {
-        const email = new URL(request.url, 'http://x').searchParams.get('email');
-        return respond(client, request, response, text, [email], { as: 'values', status: 203, emptyStatus });
-      }, async port => {
-        const found = await get(port, {}, { url: '/?email=1' });
-        assert.deepEqual([found.status, found.body.toString()], [203, 'User 1']);
-        const missing = await get(port, {}, { url: '/?email=x' });
-        assert.deepEqual([missing.status, missing.body.length, missing.headers['content-length']], [emptyStatus, 0, length]);
-      });
+    for (const [emptyStatus, length] of [
+      [404, '0'],
+      [204, undefined],
+      [205, undefined]
+    ]) {
+      await serving(
+        (request, response) => {
+          const email = new URL(request.url, 'http://x').searchParams.get('email');
+          return respond(client, request, response, text, [email], { as: 'values', status: 203, emptyStatus });
+        },
+        async port => {
+          const found = await get(port, {}, { url: '/?email=1' });
+          assert.deepEqual([found.status, found.body.toString()], [203, 'User 1']);
+          const missing = await get(port, {}, { url: '/?email=x' });
+          assert.deepEqual(
+            [missing.status, missing.body.length, missing.headers['content-length']],
+            [emptyStatus, 0, length]
+          );
+        }
+      );
     }
   });
 
   it('escapes formulas of CSV if asked to', async () => {
     const client = await connected();
     const options = ({ url }) => ({ as: 'csv', formulas: url === '/null' ? null : url.slice(1) || undefined });
-    await serving((request, response) => respond(client, request, response, "SELECT '=1' AS a", [], options(request)), async (port, errors) => {
-      for (const [url, body] of [['/escape', `a\n"'=1"\n`], ['/keep', 'a\n=1\n'], ['/', 'a\n=1\n']]) {
-        assert.equal(String((await get(port, {}, { url })).body), body);
+    await serving(
+      (request, response) => respond(client, request, response, "SELECT '=1' AS a", [], options(request)),
+      async (port, errors) => {
+        for (const [url, body] of [
+          ['/escape', `a\n"'=1"\n`],
+          ['/keep', 'a\n=1\n'],
+          ['/', 'a\n=1\n']
+        ]) {
+          assert.equal(String((await get(port, {}, { url })).body), body);
+        }
+        for (const url of ['/other', '/null']) await get(port, {}, { url });
+        assert.deepEqual(
+          errors.map(({ name, message }) => [name, message]),
+          Array(2).fill(['TypeError', "formulas must be 'keep' or 'escape'"])
+        );
       }
-      for (const url of ['/other', '/null']) await get(port, {}, { url });
-      assert.deepEqual(errors.map(({ name, message }) => [name, message]), Array(2).fill(['TypeError', "formulas must be 'keep' or 'escape'"]));
-    });
+    );
   });
 
   it('answers to HEAD without running the query', async () => {
     const client = await connected();
-    await serving((request, response) => respond(client, request, response, 'no SQL'), async (port, errors) => {
-      const { status, headers, body } = await get(port, {}, { method: 'HEAD' });
-      assert.deepEqual([status, body.length, errors.length], [200, 0, 0]);
-      assert.equal(headers['content-type'], 'application/x-postgresql');
-    });
+    await serving(
+      (request, response) => respond(client, request, response, 'no SQL'),
+      async (port, errors) => {
+        const { status, headers, body } = await get(port, {}, { method: 'HEAD' });
+        assert.deepEqual([status, body.length, errors.length], [200, 0, 0]);
+        assert.equal(headers['content-type'], 'application/x-postgresql');
+      }
+    );
   });
 
   it('leaves an error before the first row to the handler', async () => {
     const client = await connected();
-    await serving((request, response) => respond(client, request, response, 'SELECT 1 / 0'), async (port, errors) => {
-      const { status, body } = await get(port, { 'accept-encoding': 'br' });
-      assert.deepEqual([status, body.toString()], [500, '22012']);
-      assert.equal(errors[0].code, '22012');
-    });
+    await serving(
+      (request, response) => respond(client, request, response, 'SELECT 1 / 0'),
+      async (port, errors) => {
+        const { status, body } = await get(port, { 'accept-encoding': 'br' });
+        assert.deepEqual([status, body.toString()], [500, '22012']);
+        assert.equal(errors[0].code, '22012');
+      }
+    );
   });
 
   it('tells of an error after the first row in the body, compressed or not; values are cut off', async () => {
@@ -265,18 +359,26 @@ describe('respond', () => {
       for (const encoding of ['identity', 'gzip']) {
         const response = await fetch(`http://127.0.0.1:${port}/protocol`, { headers: { 'accept-encoding': encoding } });
         let count = 0;
-        await assert.rejects(async () => {
-          for await (const row of rows(response)) count += row ? 1 : 0;
-        }, error => {
-          assert.deepEqual({ ...error, message: error.message },
-            { severity: 'ERROR', code: '22012', message: 'division by zero' });
-          return error.name === 'PostgresError';
-        });
+        await assert.rejects(
+          async () => {
+            for await (const row of rows(response)) count += row ? 1 : 0;
+          },
+          error => {
+            assert.deepEqual(
+              { ...error, message: error.message },
+              { severity: 'ERROR', code: '22012', message: 'division by zero' }
+            );
+            return error.name === 'PostgresError';
+          }
+        );
         assert.equal(count, 49999);
         await assert.rejects(get(port, { 'accept-encoding': encoding }, { url: '/values' }), { code: 'ECONNRESET' });
       }
       while (errors.length < 4) await sleep(5); // the reader may know before the handler does
-      assert.deepEqual(errors.map(error => error.code), Array(4).fill('22012'));
+      assert.deepEqual(
+        errors.map(error => error.code),
+        Array(4).fill('22012')
+      );
     });
   });
 
@@ -296,7 +398,10 @@ describe('respond', () => {
         await serving(handler, async (port, errors) => {
           for (const encoding of ['identity', 'gzip', 'br', 'deflate']) {
             const answer = get(port, { 'accept-encoding': encoding }, { url: `/${as}/${rows}` });
-            const left = await answer.then(({ headers, body }) => [headers['content-encoding'], body.toString()], () => 'cut off');
+            const left = await answer.then(
+              ({ headers, body }) => [headers['content-encoding'], body.toString()],
+              () => 'cut off'
+            );
             if (left !== 'cut off') assert.deepEqual(left, [undefined, 'mine']);
             const [code, ...state] = states.pop();
             assert.equal(code, '22012');
@@ -314,7 +419,9 @@ describe('respond', () => {
       for (const encoding of ['identity', 'gzip', 'br']) {
         const request = new Request('http://localhost/', { headers: { 'accept-encoding': encoding } });
         const text = `SELECT 1 / (${rows} - i) AS a FROM generate_series(1, 2 * ${rows}) AS i`;
-        await assert.rejects(async () => (await respond(client, request, text, [], { as: 'json' })).text(), { code: '22012' });
+        await assert.rejects(async () => (await respond(client, request, text, [], { as: 'json' })).text(), {
+          code: '22012'
+        });
       }
     }
   });
@@ -324,53 +431,75 @@ describe('respond', () => {
     const { rows } = await import('../../client-parser/index.js');
     const { signal } = new AbortController();
     const states = [];
-    await serving(async (request, response) => {
-      const controller = new AbortController();
-      const text = 'SELECT i, pg_sleep(CASE i WHEN 2000 THEN 60 ELSE 0 END) FROM generate_series(1, 4000) AS i';
-      const answered = respond(client, request, response, text, [], { as: 'protocol', signal: controller.signal });
-      while (!response.headersSent) await sleep(5);
-      controller.abort();
-      await answered.catch(error => states.push([error.name, response.headersSent]));
-    }, async port => {
-      const response = await fetch(`http://127.0.0.1:${port}/`, { headers: { 'accept-encoding': 'br' }, signal });
-      await assert.rejects(async () => { for await (const row of rows(response)) if (row === null) return; }, { name: 'PostgresError', code: '57014' });
-      assert.deepEqual(states, [['AbortError', true]]);
-    });
+    await serving(
+      async (request, response) => {
+        const controller = new AbortController();
+        const text = 'SELECT i, pg_sleep(CASE i WHEN 2000 THEN 60 ELSE 0 END) FROM generate_series(1, 4000) AS i';
+        const answered = respond(client, request, response, text, [], { as: 'protocol', signal: controller.signal });
+        while (!response.headersSent) await sleep(5);
+        controller.abort();
+        await answered.catch(error => states.push([error.name, response.headersSent]));
+      },
+      async port => {
+        const response = await fetch(`http://127.0.0.1:${port}/`, { headers: { 'accept-encoding': 'br' }, signal });
+        await assert.rejects(
+          async () => {
+            for await (const row of rows(response)) if (row === null) return;
+          },
+          { name: 'PostgresError', code: '57014' }
+        );
+        assert.deepEqual(states, [['AbortError', true]]);
+      }
+    );
   });
 
   it('refuses a status that is none, options that there are not and a response that was sent, before anything is set', async () => {
     const client = await connected();
     const pool = new Pool((await sharedServer()).config);
-    const list = 'as, status, emptyStatus, compress, formulas, int8, numeric, bytea, separator, stall_timeout, buffer, format, cache, paramTypes, ' +
+    const list =
+      'as, status, emptyStatus, compress, formulas, int8, numeric, bytea, separator, stall_timeout, buffer, format, cache, paramTypes, ' +
       'signal, statement_timeout, alone, idempotent, tags, max_age, stale_while_revalidate';
     const status = name => `${name} must be an integer from 200 to 599, not `;
     const cases = [
-      [client, { status: 'abc' }, `${status('status')}a string`], [client, { status: 199 }, `${status('status')}199`],
-      [client, { status: 600 }, `${status('status')}600`], [client, { emptyStatus: 204.5 }, `${status('emptyStatus')}204.5`],
-      [client, { emptyStatus: null }, `${status('emptyStatus')}null`], [client, { status: NaN }, `${status('status')}NaN`],
+      [client, { status: 'abc' }, `${status('status')}a string`],
+      [client, { status: 199 }, `${status('status')}199`],
+      [client, { status: 600 }, `${status('status')}600`],
+      [client, { emptyStatus: 204.5 }, `${status('emptyStatus')}204.5`],
+      [client, { emptyStatus: null }, `${status('emptyStatus')}null`],
+      [client, { status: NaN }, `${status('status')}NaN`],
       [client, { emptystatus: 404 }, `there is no option emptystatus here; the options are ${list}`],
       [new ResponseCache(pool), { tag: 'a' }, `there is no option tag here; the options are ${list}`],
-      [client, { readOnly: true }, /^there is no option readOnly here/], [pool, { tags: [] }, /^there is no option tags here/],
+      [client, { readOnly: true }, /^there is no option readOnly here/],
+      [pool, { tags: [] }, /^there is no option tags here/],
       [new ResponseCache(client), { readOnly: true }, /^there is no option readOnly here/],
       [client, null, 'options must be an object, not null'],
       [client, { end: false }, 'respond has no option end: it always ends the response']
     ];
     const states = [];
-    await serving(async (request, response) => {
-      const [session, options, message] = cases[Number(request.url.slice(1))];
-      await assert.rejects(respond(session, request, response, SMALL, [], options), { name: 'TypeError', message });
-      states.push([response.statusCode, response.getHeaderNames()]);
-      const sent = { name: 'TypeError', message: 'the response was already sent' };
-      response.writeHead(200);
-      await assert.rejects(respond(session, request, response, SMALL), sent);
-      response.end();
-      await assert.rejects(respond(session, request, response, SMALL), sent);
-      await assert.rejects(respond(session, new Request('http://localhost/'), SMALL, [], options), { name: 'TypeError', message });
-    }, async (port, errors) => {
-      for (const i of cases.keys()) await get(port, {}, { url: `/${i}` });
-      assert.deepEqual(errors, []);
-    });
-    assert.deepEqual(states, cases.map(() => [200, []]));
+    await serving(
+      async (request, response) => {
+        const [session, options, message] = cases[Number(request.url.slice(1))];
+        await assert.rejects(respond(session, request, response, SMALL, [], options), { name: 'TypeError', message });
+        states.push([response.statusCode, response.getHeaderNames()]);
+        const sent = { name: 'TypeError', message: 'the response was already sent' };
+        response.writeHead(200);
+        await assert.rejects(respond(session, request, response, SMALL), sent);
+        response.end();
+        await assert.rejects(respond(session, request, response, SMALL), sent);
+        await assert.rejects(respond(session, new Request('http://localhost/'), SMALL, [], options), {
+          name: 'TypeError',
+          message
+        });
+      },
+      async (port, errors) => {
+        for (const i of cases.keys()) await get(port, {}, { url: `/${i}` });
+        assert.deepEqual(errors, []);
+      }
+    );
+    assert.deepEqual(
+      states,
+      cases.map(() => [200, []])
+    );
     await pool.end();
   });
 
@@ -378,7 +507,8 @@ describe('respond', () => {
     const pool = new Pool((await sharedServer()).config);
     const own = { status: 201, emptyStatus: 404, compress: false, as: 'json' };
     for (const [session, options] of [
-      [pool, { idempotent: true }], [new ResponseCache(pool), { tags: ['a'], max_age: 1, idempotent: true }]
+      [pool, { idempotent: true }],
+      [new ResponseCache(pool), { tags: ['a'], max_age: 1, idempotent: true }]
     ]) {
       const response = await respond(session, new Request('http://localhost/'), SMALL, [], { ...own, ...options });
       assert.deepEqual([response.status, await response.text()], [201, '[{"a":1}]']);
@@ -389,21 +519,29 @@ describe('respond', () => {
   it('gives rows that come slowly at once, compressed or not', async () => {
     const client = await connected();
     // PostgreSQL sends when its 8 kB are full; then nothing comes for long.
-    const text = "SELECT repeat('x', 2000), pg_sleep(CASE WHEN i < 11 THEN 0 ELSE 60 END) FROM generate_series(1, 11) AS i";
-    await serving((request, response) => respond(client, request, response, text), async port => {
-      for (const [encoding, decompress] of [['br', zlib.createBrotliDecompress], ['gzip', zlib.createGunzip], ['deflate', zlib.createInflate]]) {
-        const request = http.get({ port, host: '127.0.0.1', headers: { 'accept-encoding': encoding } });
-        const [response] = await once(request, 'response');
-        assert.equal(response.headers['content-encoding'], encoding);
-        let length = 0;
-        const plain = decompress().on('error', () => {});
-        for await (const chunk of response.on('error', () => {}).pipe(plain)) {
-          length += chunk.length;
-          if (length >= 8192) break;
+    const text =
+      "SELECT repeat('x', 2000), pg_sleep(CASE WHEN i < 11 THEN 0 ELSE 60 END) FROM generate_series(1, 11) AS i";
+    await serving(
+      (request, response) => respond(client, request, response, text),
+      async port => {
+        for (const [encoding, decompress] of [
+          ['br', zlib.createBrotliDecompress],
+          ['gzip', zlib.createGunzip],
+          ['deflate', zlib.createInflate]
+        ]) {
+          const request = http.get({ port, host: '127.0.0.1', headers: { 'accept-encoding': encoding } });
+          const [response] = await once(request, 'response');
+          assert.equal(response.headers['content-encoding'], encoding);
+          let length = 0;
+          const plain = decompress().on('error', () => {});
+          for await (const chunk of response.on('error', () => {}).pipe(plain)) {
+            length += chunk.length;
+            if (length >= 8192) break;
+          }
+          request.destroy();
         }
-        request.destroy();
       }
-    });
+    );
   });
 
   it('answers 200 concurrent requests over 4 connections, every body as a direct read gives it', async () => {
@@ -413,33 +551,47 @@ describe('respond', () => {
     const limit = i => [0, 1, 7, 50, 300, 1000][i % 6];
     for (let i = 0; i < 6; i++) expected.set(limit(i), await direct(clients[0], text, [limit(i)]));
     let turn = 0;
-    await serving((request, response) => {
-      return respond(clients[turn++ % 4], request, response, text, [request.url.slice(1)]);
-    }, async port => {
-      const agent = new http.Agent({ keepAlive: true, maxSockets: 200 });
-      await Promise.all(Array.from({ length: 200 }, async (_, i) => {
-        const { body } = await get(port, i % 3 === 0 ? { 'accept-encoding': 'gzip' } : {}, { agent, url: `/${limit(i)}` });
-        const bytes = i % 3 === 0 && limit(i) > 1 ? zlib.gunzipSync(body) : body;
-        assert.ok(bytes.equals(expected.get(limit(i))), `request ${i}`);
-      }));
-      agent.destroy();
-    });
+    await serving(
+      (request, response) => {
+        return respond(clients[turn++ % 4], request, response, text, [request.url.slice(1)]);
+      },
+      async port => {
+        const agent = new http.Agent({ keepAlive: true, maxSockets: 200 });
+        await Promise.all(
+          Array.from({ length: 200 }, async (_, i) => {
+            const { body } = await get(port, i % 3 === 0 ? { 'accept-encoding': 'gzip' } : {}, {
+              agent,
+              url: `/${limit(i)}`
+            });
+            const bytes = i % 3 === 0 && limit(i) > 1 ? zlib.gunzipSync(body) : body;
+            assert.ok(bytes.equals(expected.get(limit(i))), `request ${i}`);
+          })
+        );
+        agent.destroy();
+      }
+    );
   });
 
   it('cancels the query of a reader that disconnects after 10 KB of a terabyte', async () => {
     const client = await connected();
-    await serving((request, response) => respond(client, request, response, TERABYTE, [], { alone: true }), async (port, errors) => {
-      for (const headers of [{}, { 'accept-encoding': 'gzip' }]) {
-        const request = http.get({ port, host: '127.0.0.1', headers });
-        const [response] = await once(request, 'response');
-        let length = 0;
-        for await (const chunk of response) if ((length += chunk.length) > 10000) break;
-        const next = client.query('SELECT 7 AS a');
-        while (await activity(client) !== 'idle');
-        assert.equal((await next).rows[0].a, 7);
+    await serving(
+      (request, response) => respond(client, request, response, TERABYTE, [], { alone: true }),
+      async (port, errors) => {
+        for (const headers of [{}, { 'accept-encoding': 'gzip' }]) {
+          const request = http.get({ port, host: '127.0.0.1', headers });
+          const [response] = await once(request, 'response');
+          let length = 0;
+          for await (const chunk of response) if ((length += chunk.length) > 10000) break;
+          const next = client.query('SELECT 7 AS a');
+          while ((await activity(client)) !== 'idle');
+          assert.equal((await next).rows[0].a, 7);
+        }
+        assert.deepEqual(
+          errors.map(error => error.name),
+          ['AbortError', 'AbortError']
+        );
       }
-      assert.deepEqual(errors.map(error => error.name), ['AbortError', 'AbortError']);
-    });
+    );
   });
 
   describe('to requests that were pipelined', () => {
@@ -452,36 +604,46 @@ describe('respond', () => {
 
     it('asks in their order, whichever handler comes first', async () => {
       const client = await connected();
-      await serving(async (request, response) => {
-        if (request.url === '/first') await sleep(50);
-        return respond(client, request, response, LARGE, [], { as: 'values' });
-      }, async (port, errors) => {
-        const { length } = await direct(client, LARGE);
-        const reader = send(port, '/first', '/second', '/third');
-        let text = '';
-        for await (const chunk of reader) if ((text += chunk).endsWith('0\r\n\r\n') && text.split('HTTP/1.1 200 OK').length === 4) break;
-        assert.ok(text.length > length);
-        assert.deepEqual(errors, []);
-      });
+      await serving(
+        async (request, response) => {
+          if (request.url === '/first') await sleep(50);
+          return respond(client, request, response, LARGE, [], { as: 'values' });
+        },
+        async (port, errors) => {
+          const { length } = await direct(client, LARGE);
+          const reader = send(port, '/first', '/second', '/third');
+          let text = '';
+          for await (const chunk of reader)
+            if ((text += chunk).endsWith('0\r\n\r\n') && text.split('HTTP/1.1 200 OK').length === 4) break;
+          assert.ok(text.length > length);
+          assert.deepEqual(errors, []);
+        }
+      );
     });
 
     it('leaves the connection to others when the reader takes nothing and leaves', async () => {
       const server = await sharedServer();
       const client = await connected();
-      await serving((request, response) => respond(client, request, response, TERABYTE), async (port, errors) => {
-        for (let i = 0; i < 3; i++) {
-          const reader = send(port, '/', '/', '/');
-          reader.pause();
-          let wait;
-          do [{ wait_event: wait }] = await server.sql(`SELECT wait_event FROM pg_stat_activity WHERE pid = ${client.processId}`);
-          while (wait !== 'ClientWrite');
-          reader.destroy();
-          assert.equal((await client.query('SELECT 7 AS a')).rows[0].a, 7);
+      await serving(
+        (request, response) => respond(client, request, response, TERABYTE),
+        async (port, errors) => {
+          for (let i = 0; i < 3; i++) {
+            const reader = send(port, '/', '/', '/');
+            reader.pause();
+            let wait;
+            do
+              [{ wait_event: wait }] = await server.sql(
+                `SELECT wait_event FROM pg_stat_activity WHERE pid = ${client.processId}`
+              );
+            while (wait !== 'ClientWrite');
+            reader.destroy();
+            assert.equal((await client.query('SELECT 7 AS a')).rows[0].a, 7);
+          }
+          while (errors.length < 9) await sleep(5);
+          assert.deepEqual(new Set(errors.map(({ name }) => name)), new Set(['AbortError']));
+          assert.equal(client.pending, 0);
         }
-        while (errors.length < 9) await sleep(5);
-        assert.deepEqual(new Set(errors.map(({ name }) => name)), new Set(['AbortError']));
-        assert.equal(client.pending, 0);
-      });
+      );
     });
   });
 
@@ -494,50 +656,66 @@ describe('respond', () => {
       ({ handler } = await cached(() => clock));
     });
 
-    it('sends the same bytes, with an ETag and what is left of the windows', () => serving(handler, async port => {
-      const fresh = await get(port, {}, { url: '/fresh' });
-      for (const [now, control] of [[0, 'max-age=60, stale-while-revalidate=15'],
-        [10500, 'max-age=49, stale-while-revalidate=15'], [65000, 'max-age=0, stale-while-revalidate=10']]) {
-        clock = now;
-        const { headers, body } = await get(port, {}, { url: '/cached' });
-        assert.equal(headers['cache-control'], `private, ${control}`);
-        assert.match(headers.etag, /^W\/"[\w-]{22}"$/);
-        assert.ok(body.equals(fresh.body));
-      }
-      assert.equal((await get(port, {}, { url: '/tagged' })).headers['cache-control'], 'private, no-cache');
-      const { headers: { etag, 'cache-control': control } } = await get(port, {}, { url: '/user' });
-      assert.equal(control, 'private, no-cache', 'the next user of the browser has other settings');
-      assert.equal((await get(port, { 'if-none-match': etag }, { url: '/user' })).status, 304);
-      assert.equal(fresh.headers.etag, undefined);
-      const none = await get(port, {}, { url: '/none' });
-      assert.deepEqual([none.status, none.headers.etag], [404, undefined]);
-      const shown = await get(port, {}, { url: '/show' });
-      assert.deepEqual([shown.status, shown.headers.etag, shown.headers['cache-control']], [200, undefined, undefined]);
-    }));
+    it('sends the same bytes, with an ETag and what is left of the windows', () =>
+      serving(handler, async port => {
+        const fresh = await get(port, {}, { url: '/fresh' });
+        for (const [now, control] of [
+          [0, 'max-age=60, stale-while-revalidate=15'],
+          [10500, 'max-age=49, stale-while-revalidate=15'],
+          [65000, 'max-age=0, stale-while-revalidate=10']
+        ]) {
+          clock = now;
+          const { headers, body } = await get(port, {}, { url: '/cached' });
+          assert.equal(headers['cache-control'], `private, ${control}`);
+          assert.match(headers.etag, /^W\/"[\w-]{22}"$/);
+          assert.ok(body.equals(fresh.body));
+        }
+        assert.equal((await get(port, {}, { url: '/tagged' })).headers['cache-control'], 'private, no-cache');
+        const {
+          headers: { etag, 'cache-control': control }
+        } = await get(port, {}, { url: '/user' });
+        assert.equal(control, 'private, no-cache', 'the next user of the browser has other settings');
+        assert.equal((await get(port, { 'if-none-match': etag }, { url: '/user' })).status, 304);
+        assert.equal(fresh.headers.etag, undefined);
+        const none = await get(port, {}, { url: '/none' });
+        assert.deepEqual([none.status, none.headers.etag], [404, undefined]);
+        const shown = await get(port, {}, { url: '/show' });
+        assert.deepEqual(
+          [shown.status, shown.headers.etag, shown.headers['cache-control']],
+          [200, undefined, undefined]
+        );
+      }));
 
-    it('says 304 to whom has the answer', () => serving(handler, async port => {
-      const { headers: { etag } } = await get(port, {}, { url: '/cached' });
-      for (const known of [etag, `"x", ${etag}`, etag.slice(2), '*']) {
-        const { status, headers, body } = await get(port, { 'if-none-match': known }, { url: '/cached' });
-        assert.deepEqual([status, String(body), headers.etag, headers['content-type']], [304, '', etag, undefined]);
-      }
-      assert.equal((await get(port, { 'if-none-match': '"x"' }, { url: '/cached' })).status, 200);
-      const other = await get(port, { 'if-none-match': etag }, { url: '/values' });
-      assert.equal(other.status, 200, 'another form of it');
-    }));
+    it('says 304 to whom has the answer', () =>
+      serving(handler, async port => {
+        const {
+          headers: { etag }
+        } = await get(port, {}, { url: '/cached' });
+        for (const known of [etag, `"x", ${etag}`, etag.slice(2), '*']) {
+          const { status, headers, body } = await get(port, { 'if-none-match': known }, { url: '/cached' });
+          assert.deepEqual([status, String(body), headers.etag, headers['content-type']], [304, '', etag, undefined]);
+        }
+        assert.equal((await get(port, { 'if-none-match': '"x"' }, { url: '/cached' })).status, 200);
+        const other = await get(port, { 'if-none-match': etag }, { url: '/values' });
+        assert.equal(other.status, 200, 'another form of it');
+      }));
 
-    it('compresses as without it', () => serving(handler, async port => {
-      const { headers, body } = await get(port, { 'accept-encoding': 'gzip' }, { url: '/cached' });
-      assert.equal(headers['content-encoding'], 'gzip');
-      assert.ok(zlib.gunzipSync(body).equals((await get(port, {}, { url: '/fresh' })).body));
-    }));
+    it('compresses as without it', () =>
+      serving(handler, async port => {
+        const { headers, body } = await get(port, { 'accept-encoding': 'gzip' }, { url: '/cached' });
+        assert.equal(headers['content-encoding'], 'gzip');
+        assert.ok(zlib.gunzipSync(body).equals((await get(port, {}, { url: '/fresh' })).body));
+      }));
   });
 
   describe('by HTTP/2', () => {
     let certificates;
-    before(async () => { certificates = await makeCertificates(); });
+    before(async () => {
+      certificates = await makeCertificates();
+    });
 
-    const secure = () => http2.createSecureServer({ cert: certificates.server.cert, key: certificates.server.key, allowHTTP1: true });
+    const secure = () =>
+      http2.createSecureServer({ cert: certificates.server.cert, key: certificates.server.key, allowHTTP1: true });
     const open = port => http2.connect(`https://localhost:${port}`, { rejectUnauthorized: false });
 
     it('answers many large requests side by side, byte for byte', async () => {
@@ -545,113 +723,167 @@ describe('respond', () => {
       const text = "SELECT i, $1::text, repeat('x', 500) FROM generate_series(1, 4000) AS i";
       const expected = await Promise.all([0, 1, 2].map(i => direct(client, text, [i])));
       const clients = [client, await connected(), await connected()];
-      await serving((request, response) => {
-        return respond(clients[Number(request.url[1])], request, response, text, [request.url[1]]);
-      }, async port => {
-        const session = open(port);
-        await Promise.all(Array.from({ length: 30 }, async (_, i) => {
-          const stream = session.request({ ':path': `/${i % 3}`, accept: 'application/x-postgresql', 'accept-encoding': i % 2 ? 'br' : 'identity' });
-          const [headers] = await once(stream, 'response');
-          const chunks = await stream.toArray();
-          const body = i % 2 ? zlib.brotliDecompressSync(Buffer.concat(chunks)) : Buffer.concat(chunks);
-          assert.equal(headers['content-type'], 'application/x-postgresql');
-          assert.equal(headers['content-encoding'], i % 2 ? 'br' : undefined);
-          assert.equal(createHash('md5').update(body).digest('hex'), createHash('md5').update(expected[i % 3]).digest('hex'));
-        }));
-        session.close();
-      }, secure());
+      await serving(
+        (request, response) => {
+          return respond(clients[Number(request.url[1])], request, response, text, [request.url[1]]);
+        },
+        async port => {
+          const session = open(port);
+          await Promise.all(
+            Array.from({ length: 30 }, async (_, i) => {
+              const stream = session.request({
+                ':path': `/${i % 3}`,
+                accept: 'application/x-postgresql',
+                'accept-encoding': i % 2 ? 'br' : 'identity'
+              });
+              const [headers] = await once(stream, 'response');
+              const chunks = await stream.toArray();
+              const body = i % 2 ? zlib.brotliDecompressSync(Buffer.concat(chunks)) : Buffer.concat(chunks);
+              assert.equal(headers['content-type'], 'application/x-postgresql');
+              assert.equal(headers['content-encoding'], i % 2 ? 'br' : undefined);
+              assert.equal(
+                createHash('md5').update(body).digest('hex'),
+                createHash('md5')
+                  .update(expected[i % 3])
+                  .digest('hex')
+              );
+            })
+          );
+          session.close();
+        },
+        secure()
+      );
     });
 
     it('has statuses, lengths, no body for 204 and 205, and HEAD', async () => {
       const client = await connected();
-      await serving((request, response) => {
-        const emptyStatus = request.url === '/3' ? 205 : 204;
-        return respond(client, request, response, 'SELECT 5 WHERE $1::int = 1', [request.url.slice(1)], { as: 'values', emptyStatus });
-      }, async port => {
-        const session = open(port);
-        const ask = async headers => {
-          const stream = session.request(headers);
-          const [answer] = await once(stream, 'response');
-          return [answer[':status'], answer['content-length'], Buffer.concat(await stream.toArray()).toString()];
-        };
-        assert.deepEqual(await ask({ ':path': '/1' }), [200, '1', '5']);
-        assert.deepEqual(await ask({ ':path': '/2' }), [204, undefined, '']);
-        assert.deepEqual(await ask({ ':path': '/3' }), [205, undefined, '']);
-        assert.deepEqual(await ask({ ':path': '/1', ':method': 'HEAD' }), [200, undefined, '']);
-        assert.deepEqual(await ask({ ':path': '/1', accept: 'text/html' }), [200, '1', '5'], 'as says what is sent');
-        session.close();
-      }, secure());
+      await serving(
+        (request, response) => {
+          const emptyStatus = request.url === '/3' ? 205 : 204;
+          return respond(client, request, response, 'SELECT 5 WHERE $1::int = 1', [request.url.slice(1)], {
+            as: 'values',
+            emptyStatus
+          });
+        },
+        async port => {
+          const session = open(port);
+          const ask = async headers => {
+            const stream = session.request(headers);
+            const [answer] = await once(stream, 'response');
+            return [answer[':status'], answer['content-length'], Buffer.concat(await stream.toArray()).toString()];
+          };
+          assert.deepEqual(await ask({ ':path': '/1' }), [200, '1', '5']);
+          assert.deepEqual(await ask({ ':path': '/2' }), [204, undefined, '']);
+          assert.deepEqual(await ask({ ':path': '/3' }), [205, undefined, '']);
+          assert.deepEqual(await ask({ ':path': '/1', ':method': 'HEAD' }), [200, undefined, '']);
+          assert.deepEqual(await ask({ ':path': '/1', accept: 'text/html' }), [200, '1', '5'], 'as says what is sent');
+          session.close();
+        },
+        secure()
+      );
     });
 
     it('goes through middleware that has replaced the methods of the response, for example to compress', async () => {
       const client = await connected();
-      await serving((request, response) => {
-        const { end, write } = response;
-        const gzip = zlib.createGzip();
-        response.setHeader('content-encoding', 'gzip');
-        response.write = chunk => gzip.write(chunk);
-        response.end = chunk => gzip.end(chunk);
-        gzip.on('data', chunk => write.call(response, chunk)).on('end', () => end.call(response));
-        return respond(client, request, response, LARGE, [], { as: 'values' });
-      }, async port => {
-        const session = open(port);
-        const body = Buffer.concat(await session.request({}).toArray());
-        assert.equal(zlib.gunzipSync(body).length, 728894);
-        session.close();
-      }, secure());
+      await serving(
+        (request, response) => {
+          const { end, write } = response;
+          const gzip = zlib.createGzip();
+          response.setHeader('content-encoding', 'gzip');
+          response.write = chunk => gzip.write(chunk);
+          response.end = chunk => gzip.end(chunk);
+          gzip.on('data', chunk => write.call(response, chunk)).on('end', () => end.call(response));
+          return respond(client, request, response, LARGE, [], { as: 'values' });
+        },
+        async port => {
+          const session = open(port);
+          const body = Buffer.concat(await session.request({}).toArray());
+          assert.equal(zlib.gunzipSync(body).length, 728894);
+          session.close();
+        },
+        secure()
+      );
     });
 
     it('chooses by Accept, and says 406, also to HEAD', async () => {
       const client = await connected();
-      await serving((request, response) => respond(client, request, response, 'SELECT 5 AS n'), async (port, errors) => {
-        const session = open(port);
-        const ask = async headers => {
-          const stream = session.request(headers);
-          const [answer] = await once(stream, 'response');
-          return [answer[':status'], answer['content-type'], Buffer.concat(await stream.toArray()).toString()];
-        };
-        assert.deepEqual(await ask({ accept: 'text/csv' }), [200, 'text/csv; charset=utf-8', 'n\n5\n']);
-        assert.deepEqual(await ask({ accept: 'application/json' }), [200, 'application/json; charset=utf-8', '[{"n":5}]']);
-        assert.equal((await ask({ accept: 'text/html' })).join().split('\n').length, 5);
-        assert.deepEqual(await ask({ accept: 'text/html', ':method': 'HEAD' }), [406, 'text/plain; charset=utf-8', '']);
-        assert.deepEqual(errors, []);
-        session.close();
-      }, secure());
+      await serving(
+        (request, response) => respond(client, request, response, 'SELECT 5 AS n'),
+        async (port, errors) => {
+          const session = open(port);
+          const ask = async headers => {
+            const stream = session.request(headers);
+            const [answer] = await once(stream, 'response');
+            return [answer[':status'], answer['content-type'], Buffer.concat(await stream.toArray()).toString()];
+          };
+          assert.deepEqual(await ask({ accept: 'text/csv' }), [200, 'text/csv; charset=utf-8', 'n\n5\n']);
+          assert.deepEqual(await ask({ accept: 'application/json' }), [
+            200,
+            'application/json; charset=utf-8',
+            '[{"n":5}]'
+          ]);
+          assert.equal((await ask({ accept: 'text/html' })).join().split('\n').length, 5);
+          assert.deepEqual(await ask({ accept: 'text/html', ':method': 'HEAD' }), [
+            406,
+            'text/plain; charset=utf-8',
+            ''
+          ]);
+          assert.deepEqual(errors, []);
+          session.close();
+        },
+        secure()
+      );
     });
 
     it('leaves an error before the first row to the handler, cuts values off after it', async () => {
       const client = await connected();
-      await serving((request, response) => {
-        return respond(client, request, response, request.url === '/0' ? 'SELECT 1 / 0' : FAILING, [], { as: 'values' });
-      }, async (port, errors) => {
-        const session = open(port);
-        const early = session.request({ ':path': '/0' });
-        assert.equal((await once(early, 'response'))[0][':status'], 500);
-        early.resume();
-        const late = session.request({ ':path': '/1' });
-        await assert.rejects(late.toArray(), { code: 'ERR_HTTP2_STREAM_ERROR' });
-        const compressed = session.request({ ':path': '/1', 'accept-encoding': 'br' });
-        await assert.rejects(compressed.toArray(), { code: 'ERR_HTTP2_STREAM_ERROR' });
-        while (errors.length < 3) await sleep(5); // the reader may know before the handler does
-        assert.deepEqual(errors.map(error => error.code), ['22012', '22012', '22012']);
-        session.close();
-      }, secure());
+      await serving(
+        (request, response) => {
+          return respond(client, request, response, request.url === '/0' ? 'SELECT 1 / 0' : FAILING, [], {
+            as: 'values'
+          });
+        },
+        async (port, errors) => {
+          const session = open(port);
+          const early = session.request({ ':path': '/0' });
+          assert.equal((await once(early, 'response'))[0][':status'], 500);
+          early.resume();
+          const late = session.request({ ':path': '/1' });
+          await assert.rejects(late.toArray(), { code: 'ERR_HTTP2_STREAM_ERROR' });
+          const compressed = session.request({ ':path': '/1', 'accept-encoding': 'br' });
+          await assert.rejects(compressed.toArray(), { code: 'ERR_HTTP2_STREAM_ERROR' });
+          while (errors.length < 3) await sleep(5); // the reader may know before the handler does
+          assert.deepEqual(
+            errors.map(error => error.code),
+            ['22012', '22012', '22012']
+          );
+          session.close();
+        },
+        secure()
+      );
     });
 
     it('cancels the query of a stream that is reset', async () => {
       const client = await connected();
-      await serving((request, response) => respond(client, request, response, TERABYTE), async (port, errors) => {
-        const session = open(port);
-        for (let i = 0; i < 2; i++) {
-          const stream = session.request({ ':path': '/' });
-          await once(stream, 'data');
-          stream.close(http2.constants.NGHTTP2_CANCEL);
-          while (errors.length <= i) await sleep(5);
-          assert.equal((await client.query('SELECT 7 AS a')).rows[0].a, 7);
-        }
-        assert.deepEqual(errors.map(error => error.name), ['AbortError', 'AbortError']);
-        session.destroy();
-      }, secure());
+      await serving(
+        (request, response) => respond(client, request, response, TERABYTE),
+        async (port, errors) => {
+          const session = open(port);
+          for (let i = 0; i < 2; i++) {
+            const stream = session.request({ ':path': '/' });
+            await once(stream, 'data');
+            stream.close(http2.constants.NGHTTP2_CANCEL);
+            while (errors.length <= i) await sleep(5);
+            assert.equal((await client.query('SELECT 7 AS a')).rows[0].a, 7);
+          }
+          assert.deepEqual(
+            errors.map(error => error.name),
+            ['AbortError', 'AbortError']
+          );
+          session.destroy();
+        },
+        secure()
+      );
     });
   });
 });

@@ -12,7 +12,7 @@ const { respond } = require('../../lib/http');
 const { connected } = require('../support');
 
 const FOLDER = path.join(__dirname, '../../client-parser');
-const LARGE = "SELECT i, md5(i::text) FROM generate_series(1, 20000) AS i";
+const LARGE = 'SELECT i, md5(i::text) FROM generate_series(1, 20000) AS i';
 
 /** The messages of a result, one by one, as one Buffer. */
 async function direct(client, text, values) {
@@ -67,9 +67,13 @@ async function cached(now) {
       return response.end(fs.readFileSync(path.join(FOLDER, path.basename(pathname))));
     }
     const [from, text, options] = {
-      '/fresh': [client, LARGE], '/cached': [cache, LARGE], '/tagged': [cache, LARGE, { tags: ['t'] }],
-      '/values': [cache, LARGE, { as: 'values' }], '/none': [cache, 'SELECT 1 WHERE false', { emptyStatus: 404 }],
-      '/show': [cache, 'SHOW TimeZone'], '/user': [cache.with({ 'app.user': 'a' }), "SELECT current_setting('app.user')"]
+      '/fresh': [client, LARGE],
+      '/cached': [cache, LARGE],
+      '/tagged': [cache, LARGE, { tags: ['t'] }],
+      '/values': [cache, LARGE, { as: 'values' }],
+      '/none': [cache, 'SELECT 1 WHERE false', { emptyStatus: 404 }],
+      '/show': [cache, 'SHOW TimeZone'],
+      '/user': [cache.with({ 'app.user': 'a' }), "SELECT current_setting('app.user')"]
     }[pathname];
     return respond(from, request, response, text, [], options);
   };

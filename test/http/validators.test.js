@@ -4,7 +4,10 @@ const assert = require('node:assert/strict');
 const { validate, etagOf, cacheControl } = require('../../lib/http/validators');
 
 /** An answer of a cache. */
-function answerOf(text, { tags = [], hasSettings = false, maxAge = 60000, stale = 15000, rowCount = 1, kept = true } = {}) {
+function answerOf(
+  text,
+  { tags = [], hasSettings = false, maxAge = 60000, stale = 15000, rowCount = 1, kept = true } = {}
+) {
   return { body: Buffer.from(text), rowCount, tags, hasSettings, maxAge, stale, kept };
 }
 
@@ -33,12 +36,15 @@ describe('Cache-Control of an answer', () => {
       [59001, 'private, max-age=0, stale-while-revalidate=15'],
       [70000, 'private, max-age=0, stale-while-revalidate=5'],
       [80000, 'private, max-age=0, stale-while-revalidate=0']
-    ]) assert.equal(cacheControl(answerOf('a'), age), header);
+    ])
+      assert.equal(cacheControl(answerOf('a'), age), header);
   });
 
   it('says what is longer than a cache can count as that', () => {
-    assert.equal(cacheControl(answerOf('a', { maxAge: Infinity, stale: 1e30 }), 0),
-      'private, max-age=2147483648, stale-while-revalidate=2147483648');
+    assert.equal(
+      cacheControl(answerOf('a', { maxAge: Infinity, stale: 1e30 }), 0),
+      'private, max-age=2147483648, stale-while-revalidate=2147483648'
+    );
   });
 
   it('has it asked for each time if it can be invalidated, or depends on settings', () => {
@@ -55,9 +61,19 @@ describe('validate', () => {
     const etag = response.set.get('etag');
     assert.ok(response.set.has('cache-control'));
     for (const [known, method, has] of [
-      [etag, 'GET', true], [`"x", ${etag}`, 'GET', true], [etag.slice(2), 'GET', true], ['*', 'GET', true],
-      ['"x"', 'GET', false], [etag, 'POST', false], ['', 'GET', false]
-    ]) assert.equal(validate(get({ 'if-none-match': known }, method), responseOf(), answer, 0, OK), has, `${method} ${known}`);
+      [etag, 'GET', true],
+      [`"x", ${etag}`, 'GET', true],
+      [etag.slice(2), 'GET', true],
+      ['*', 'GET', true],
+      ['"x"', 'GET', false],
+      [etag, 'POST', false],
+      ['', 'GET', false]
+    ])
+      assert.equal(
+        validate(get({ 'if-none-match': known }, method), responseOf(), answer, 0, OK),
+        has,
+        `${method} ${known}`
+      );
   });
 
   it('leaves alone what the handler has set', () => {
@@ -68,7 +84,10 @@ describe('validate', () => {
 
   it('does nothing for an answer that is none', () => {
     for (const [status, emptyStatus, rowCount, kept, does] of [
-      [404, 404, 1, true, false], [200, 404, 0, true, false], [200, 404, 1, true, true], [203, 203, 1, true, true],
+      [404, 404, 1, true, false],
+      [200, 404, 0, true, false],
+      [200, 404, 1, true, true],
+      [203, 203, 1, true, true],
       [200, 200, 1, false, false]
     ]) {
       const response = responseOf();

@@ -14,7 +14,7 @@ const requestOf = (headers = {}, init = {}) => new Request('http://localhost/', 
 
 /** Waits until a condition holds. */
 async function until(condition) {
-  while (!await condition()) await new Promise(resolve => setTimeout(resolve, 5));
+  while (!(await condition())) await new Promise(resolve => setTimeout(resolve, 5));
 }
 
 describe('A WHATWG Response', () => {
@@ -22,15 +22,24 @@ describe('A WHATWG Response', () => {
     const target = new WebResponse();
     target.statusCode = 203;
     target.setHeader('content-type', 'a/b');
-    assert.deepEqual([target.hasHeader('Content-Type'), target.getHeader('content-type'), target.getHeader('vary')], [true, 'a/b', undefined]);
+    assert.deepEqual(
+      [target.hasHeader('Content-Type'), target.getHeader('content-type'), target.getHeader('vary')],
+      [true, 'a/b', undefined]
+    );
     target.write('a');
     target.end('b');
     const response = await target.begun;
-    assert.deepEqual([response.status, response.headers.get('content-type'), await response.text()], [203, 'a/b', 'ab']);
+    assert.deepEqual(
+      [response.status, response.headers.get('content-type'), await response.text()],
+      [203, 'a/b', 'ab']
+    );
   });
 
   it('is made of what is whole, and of nothing', async () => {
-    for (const [piece, body] of [[Buffer.from('whole'), 'whole'], [undefined, '']]) {
+    for (const [piece, body] of [
+      [Buffer.from('whole'), 'whole'],
+      [undefined, '']
+    ]) {
       const target = new WebResponse();
       target.end(piece);
       const [response] = await Promise.all([target.begun, once(target, 'finish')]);
@@ -43,21 +52,30 @@ describe('A WHATWG Response', () => {
 describe('respond to a WHATWG Request', () => {
   it('gives a Response with status, type, length and Vary', async () => {
     const client = await connected();
-    for (const query of [['SELECT 1 AS a', [], { as: 'csv', status: 203 }], [undefined, 'SELECT 1 AS a', [], { as: 'csv', status: 203 }]]) {
+    for (const query of [
+      ['SELECT 1 AS a', [], { as: 'csv', status: 203 }],
+      [undefined, 'SELECT 1 AS a', [], { as: 'csv', status: 203 }]
+    ]) {
       const response = await respond(client, requestOf(), ...query);
       assert.ok(response instanceof Response);
-      assert.deepEqual([response.status, Object.fromEntries(response.headers), await response.text()],
-        [203, { 'content-type': 'text/csv; charset=utf-8', 'content-length': '4', vary: 'Accept-Encoding' }, 'a\n1\n']);
+      assert.deepEqual(
+        [response.status, Object.fromEntries(response.headers), await response.text()],
+        [203, { 'content-type': 'text/csv; charset=utf-8', 'content-length': '4', vary: 'Accept-Encoding' }, 'a\n1\n']
+      );
     }
     assert.equal(await (await respond(client, requestOf(), 'SELECT 5', undefined, { as: 'values' })).text(), '5');
-    assert.equal((await respond(client, requestOf(), 'SELECT 5')).headers.get('content-type'), 'application/json; charset=utf-8');
+    assert.equal(
+      (await respond(client, requestOf(), 'SELECT 5')).headers.get('content-type'),
+      'application/json; charset=utf-8'
+    );
   });
 
   it('gives one that client-parser reads, while it comes', async () => {
     const { rows } = await import('../../client-parser/index.js');
     const client = await connected();
     let sum = 0;
-    for await (const row of rows(respond(client, requestOf({ accept: 'application/x-postgresql' }), ROWS, [20000]))) sum += Number(row.n);
+    for await (const row of rows(respond(client, requestOf({ accept: 'application/x-postgresql' }), ROWS, [20000])))
+      sum += Number(row.n);
     assert.equal(sum, 200010000);
   });
 
@@ -74,8 +92,15 @@ describe('respond to a WHATWG Request', () => {
   it('answers HEAD without asking, and no rows by another status', async () => {
     const client = await connected();
     const head = await respond(client, requestOf({ accept: 'text/csv' }, { method: 'HEAD' }), 'no SQL');
-    assert.deepEqual([head.status, head.body, head.headers.get('content-type')], [200, null, 'text/csv; charset=utf-8']);
-    for (const [emptyStatus, type] of [[404, 'text/csv; charset=utf-8'], [204, null], [205, null]]) {
+    assert.deepEqual(
+      [head.status, head.body, head.headers.get('content-type')],
+      [200, null, 'text/csv; charset=utf-8']
+    );
+    for (const [emptyStatus, type] of [
+      [404, 'text/csv; charset=utf-8'],
+      [204, null],
+      [205, null]
+    ]) {
       const empty = await respond(client, requestOf(), 'SELECT 1 AS a WHERE false', [], { as: 'csv', emptyStatus });
       assert.deepEqual([empty.status, empty.headers.get('content-type')], [emptyStatus, type]);
       assert.equal(await empty.text(), type ? 'a\n' : '');
@@ -85,7 +110,11 @@ describe('respond to a WHATWG Request', () => {
   it('compresses', async () => {
     const client = await connected();
     const plain = await (await respond(client, requestOf(), ROWS, [1000], { as: 'csv' })).text();
-    for (const [encoding, decompress] of [['br', zlib.brotliDecompressSync], ['gzip', zlib.gunzipSync], ['deflate', zlib.inflateSync]]) {
+    for (const [encoding, decompress] of [
+      ['br', zlib.brotliDecompressSync],
+      ['gzip', zlib.gunzipSync],
+      ['deflate', zlib.inflateSync]
+    ]) {
       const response = await respond(client, requestOf({ 'accept-encoding': encoding }), ROWS, [1000], { as: 'csv' });
       assert.equal(response.headers.get('content-encoding'), encoding);
       assert.equal(String(decompress(Buffer.from(await response.arrayBuffer()))), plain);
@@ -104,7 +133,11 @@ describe('respond to a WHATWG Request', () => {
     await (await respond(cache, requestOf(), 'SELECT 1')).text();
     cache.invalidate(cache.keyOf('SELECT 1', [], { as: 'json' }));
     assert.equal(cache.size, 0);
-    for (const [as, body] of [['ndjson', '{"n":1}\n'], ['csv', 'n\n1\n'], ['json', '[{"n":1}]']]) {
+    for (const [as, body] of [
+      ['ndjson', '{"n":1}\n'],
+      ['csv', 'n\n1\n'],
+      ['json', '[{"n":1}]']
+    ]) {
       assert.equal(await (await respond(cache, requestOf(), 'SELECT 1 AS n', [], { as })).text(), body);
     }
   });
@@ -113,8 +146,14 @@ describe('respond to a WHATWG Request', () => {
     const client = await connected();
     await assert.rejects(respond(client, requestOf({ 'accept-encoding': 'br' }), 'SELECT 1 / 0'), { code: '22012' });
     await assert.rejects(respond(client, requestOf(), 'SELECT $1', [new Map()]), { name: 'TypeError' });
-    await assert.rejects(respond(client, requestOf(), 5), { name: 'TypeError', message: 'response must be one of node:http or node:http2' });
-    await assert.rejects(respond(client, {}, 'SELECT 1'), { name: 'TypeError', message: 'request must be a Request, or be followed by a response of node:http' });
+    await assert.rejects(respond(client, requestOf(), 5), {
+      name: 'TypeError',
+      message: 'response must be one of node:http or node:http2'
+    });
+    await assert.rejects(respond(client, {}, 'SELECT 1'), {
+      name: 'TypeError',
+      message: 'request must be a Request, or be followed by a response of node:http'
+    });
   });
 
   it('gives a body that fails where the query does after the first row, compressed or not', async () => {
@@ -150,11 +189,11 @@ describe('respond to a WHATWG Request', () => {
     const controller = new AbortController();
     const { signal } = controller;
     const waiting = respond(client, requestOf({}, { signal }), 'SELECT pg_sleep(600)');
-    await until(async () => await activity(client) === 'active');
+    await until(async () => (await activity(client)) === 'active');
     controller.abort();
     await assert.rejects(waiting, { name: 'AbortError' });
     await assert.rejects(respond(client, requestOf({}, { signal }), 'SELECT 1'), { name: 'AbortError' });
-    await until(async () => await activity(client) === 'idle');
+    await until(async () => (await activity(client)) === 'idle');
 
     const later = new AbortController();
     const response = await respond(client, requestOf({}, { signal: later.signal }), GIGABYTE);
@@ -175,11 +214,15 @@ describe('respond to a WHATWG Request', () => {
     const response = await client.transaction(tx => respond(tx, requestOf(), ROWS, [10], { as: 'csv' }));
     assert.equal((await response.text()).split('\n').length, 12);
     let long;
-    const waiting = client.transaction(async tx => { long = await respond(tx, requestOf(), ROWS, [20000], { as: 'csv' }); });
+    const waiting = client.transaction(async tx => {
+      long = await respond(tx, requestOf(), ROWS, [20000], { as: 'csv' });
+    });
     await until(() => long);
     assert.equal((await long.text()).split('\n').length, 20002);
     await waiting;
-    const stalled = client.transaction(tx => respond(tx, requestOf(), GIGABYTE, [], { stall_timeout: 50, alone: true }));
+    const stalled = client.transaction(tx =>
+      respond(tx, requestOf(), GIGABYTE, [], { stall_timeout: 50, alone: true })
+    );
     await assert.rejects(stalled, { name: 'UsageError', message: /because a query in it had failed/ });
     assert.equal((await client.query('SELECT 7 AS a')).rows[0].a, 7);
   });
@@ -212,6 +255,9 @@ describe('respond to a WHATWG Request', () => {
     const client = await connected();
     const response = await respond(client, requestOf(), GIGABYTE, [], { stall_timeout: 50 });
     while (client.pending > 0) await new Promise(setImmediate);
-    await assert.rejects(response.text(), { name: 'TimeoutError', message: 'the target took nothing for 50 ms (stall_timeout)' });
+    await assert.rejects(response.text(), {
+      name: 'TimeoutError',
+      message: 'the target took nothing for 50 ms (stall_timeout)'
+    });
   });
 });

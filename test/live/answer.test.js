@@ -27,7 +27,8 @@ describe('An answer', () => {
   it('is the bytes before if they are the same, whatever the chunks', () => {
     const { bytes } = give(new Answer(LIMITS), ['x', 'y'], ['z']);
     assert.equal(messagesIn(bytes).list.join(), 'T,D x,D y,D z,s');
-    for (const chunks of [[['x', 'y', 'z']], [['x'], ['y'], ['z']]]) assert.equal(give(new Answer(LIMITS, bytes), ...chunks).bytes, bytes);
+    for (const chunks of [[['x', 'y', 'z']], [['x'], ['y'], ['z']]])
+      assert.equal(give(new Answer(LIMITS, bytes), ...chunks).bytes, bytes);
   });
 
   it('has the rows that differ from those before, wherever they are', () => {
@@ -60,7 +61,10 @@ describe('An answer', () => {
     assert.equal((await ask(many, bytes)).bytes, bytes);
     const refuses = (asked, message) => assert.rejects(asked, { name: 'UsageError', code: '54000', message });
     await refuses(ask(many, bytes, { max_bytes: 1e6, max_rows: 999 }), 'the result has more than 999 rows (max_rows)');
-    await refuses(ask("SELECT repeat('x', 300000) FROM generate_series(1, 1000000)"), 'the result has more than 1000000 bytes (max_bytes)');
+    await refuses(
+      ask("SELECT repeat('x', 300000) FROM generate_series(1, 1000000)"),
+      'the result has more than 1000000 bytes (max_bytes)'
+    );
     assert.equal((await client.query('SELECT 1 AS n')).rows[0].n, 1);
   });
 

@@ -26,13 +26,27 @@ function following(...snapshots) {
 describe('A follower', () => {
   it('takes payloads of notifications, strings, and what was missed', () => {
     const { tags, take } = following();
-    for (const each of ['a', { channel: 'c', payload: 'b' }, { channel: 'c', payload: '' }, { payload: 'x', missed: true }, { type: 'missed' }]) take(each);
+    for (const each of [
+      'a',
+      { channel: 'c', payload: 'b' },
+      { channel: 'c', payload: '' },
+      { payload: 'x', missed: true },
+      { type: 'missed' }
+    ])
+      take(each);
     assert.deepEqual(tags, ['a', 'b', undefined, undefined, undefined]);
   });
 
   it('tells names of tables when their transaction is visible, once each', async () => {
     const { tags, session, take } = following('90:100:95', '90:101:95,100', '90:102:95', '101:102:');
-    for (const each of [begin(100), insert('todos'), insert('todos'), { type: 'truncate', relations: [{ name: 'lists' }, { name: 'users' }] }, commit]) take(each);
+    for (const each of [
+      begin(100),
+      insert('todos'),
+      insert('todos'),
+      { type: 'truncate', relations: [{ name: 'lists' }, { name: 'users' }] },
+      commit
+    ])
+      take(each);
     for (const each of [begin(95), insert('late'), commit]) take(each);
     assert.deepEqual(tags, []);
     await until(() => tags.length === 4);

@@ -20,7 +20,10 @@ const READERS = 4; // of each server
 
 /** The row with id -1 has the number of the transaction, by which a state is known. */
 const TEXT = 'SELECT id, value FROM items UNION ALL SELECT -1, n::text FROM clock ORDER BY 1';
-const hashOf = rows => createHash('sha1').update(JSON.stringify(rows.map(({ id, value }) => [id, value]))).digest('base64');
+const hashOf = rows =>
+  createHash('sha1')
+    .update(JSON.stringify(rows.map(({ id, value }) => [id, value])))
+    .digest('base64');
 
 describe(`Live results for ${SECONDS} seconds (LIVE_SECONDS) of writes, losses and slow readers, from LIVE_SEED=${SEED}`, function () {
   this.timeout((SECONDS + 60) * 1000);
@@ -29,7 +32,10 @@ describe(`Live results for ${SECONDS} seconds (LIVE_SECONDS) of writes, losses a
   const [writes, losing, reading] = [seeds.fork(), seeds.fork(), seeds.fork()];
 
   before(async () => {
-    database = await startServer({ external: false, settings: { wal_level: 'logical', max_wal_senders: 20, max_replication_slots: 20 } });
+    database = await startServer({
+      external: false,
+      settings: { wal_level: 'logical', max_wal_senders: 20, max_replication_slots: 20 }
+    });
     await database.sql(`CREATE TABLE items (id int PRIMARY KEY, value text); CREATE TABLE clock (one int PRIMARY KEY DEFAULT 1, n int); INSERT INTO clock (n) VALUES (0);
       CREATE PUBLICATION pub FOR TABLE items, clock;
       CREATE FUNCTION changed() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_notify('changes', TG_TABLE_NAME); RETURN NULL; END $$;
@@ -65,9 +71,21 @@ describe(`Live results for ${SECONDS} seconds (LIVE_SECONDS) of writes, losses a
     const port = await begin(0);
     const front = await startProxy({ target: { host: '127.0.0.1', port } });
     return {
-      front, behind, url: `http://${front.host}:${front.port}/`, get size() { return live.size; },
-      restart: async () => { await end(); await begin(port); },
-      stop: async () => { await end(); await front.stop(); await behind.stop(); }
+      front,
+      behind,
+      url: `http://${front.host}:${front.port}/`,
+      get size() {
+        return live.size;
+      },
+      restart: async () => {
+        await end();
+        await begin(port);
+      },
+      stop: async () => {
+        await end();
+        await front.stop();
+        await behind.stop();
+      }
     };
   }
 
@@ -78,7 +96,9 @@ describe(`Live results for ${SECONDS} seconds (LIVE_SECONDS) of writes, losses a
       start((results, pool, config) => {
         // The first connection may fail in a loss.
         const again = () => results.follow(changes(config, { publication: 'pub' }));
-        results.on('error', (error, about) => { if (about === undefined) setTimeout(again, 100); });
+        results.on('error', (error, about) => {
+          if (about === undefined) setTimeout(again, 100);
+        });
         again();
       })
     ]);
@@ -111,7 +131,10 @@ describe(`Live results for ${SECONDS} seconds (LIVE_SECONDS) of writes, losses a
       }
     }
     for (const server of servers) {
-      for (let i = 0; i < READERS; i++) read(server, i % 2 === 1).catch(error => { if (!isOver) wrong.push(error); });
+      for (let i = 0; i < READERS; i++)
+        read(server, i % 2 === 1).catch(error => {
+          if (!isOver) wrong.push(error);
+        });
     }
 
     async function write() {
@@ -130,11 +153,19 @@ describe(`Live results for ${SECONDS} seconds (LIVE_SECONDS) of writes, losses a
         await tx.query('UPDATE clock SET n = n + 1');
       });
       const n = hashes.length;
-      hashes.push(hashOf([{ id: -1, value: `${n}` }, ...[...model].sort(([a], [b]) => a - b).map(([id, value]) => ({ id, value }))]));
+      hashes.push(
+        hashOf([
+          { id: -1, value: `${n}` },
+          ...[...model].sort(([a], [b]) => a - b).map(([id, value]) => ({ id, value }))
+        ])
+      );
     }
 
     const losses = [
-      server => server.behind.cut(), server => server.behind.reset(), server => server.front.cut(), server => server.front.reset(),
+      server => server.behind.cut(),
+      server => server.behind.reset(),
+      server => server.front.cut(),
+      server => server.front.reset(),
       server => {
         const connection = server.front.connections[losing.below(server.front.connections.length)];
         connection?.throttle?.(20000);
@@ -148,7 +179,12 @@ describe(`Live results for ${SECONDS} seconds (LIVE_SECONDS) of writes, losses a
       server => server.restart()
     ];
     const until = Date.now() + SECONDS * 1000;
-    const writing = (async () => { while (Date.now() < until) { await write(); if (writes.below(3) === 0) await sleep(writes.below(60)); } })();
+    const writing = (async () => {
+      while (Date.now() < until) {
+        await write();
+        if (writes.below(3) === 0) await sleep(writes.below(60));
+      }
+    })();
     const cutting = (async () => {
       while (Date.now() < until) {
         await sleep(200 + losing.below(400));
@@ -161,7 +197,10 @@ describe(`Live results for ${SECONDS} seconds (LIVE_SECONDS) of writes, losses a
     const isDone = () => wrong.length > 0 || readers.every(reader => reader.last === last && reader.connected);
     for (const end = Date.now() + 40000; !isDone() && Date.now() < end;) await sleep(20);
     assert.deepEqual(wrong, []);
-    assert.deepEqual(readers.map(reader => [reader.last, reader.connected]), readers.map(() => [last, true]));
+    assert.deepEqual(
+      readers.map(reader => [reader.last, reader.connected]),
+      readers.map(() => [last, true])
+    );
     assert.equal(hashOf((await writer.query(TEXT, [], { decode: true })).rows), hash);
     assert.ok(counts.states > 20 && counts.losses > 0 && counts.kept > counts.rows / 4, JSON.stringify(counts));
     this.test.title += ` (${last} transactions, ${counts.states} states, ${counts.losses} losses)`;

@@ -24,8 +24,17 @@ describe('Live', () => {
     const { port, change } = await serving();
     const reader = await reading(port);
     const { statusCode, headers } = reader.response;
-    assert.deepEqual([statusCode, headers['content-type'], headers['cache-control'], headers['x-accel-buffering'], headers['content-encoding'], headers.vary],
-      [200, TYPE, 'no-store, no-transform', 'no', undefined, 'Accept']);
+    assert.deepEqual(
+      [
+        statusCode,
+        headers['content-type'],
+        headers['cache-control'],
+        headers['x-accel-buffering'],
+        headers['content-encoding'],
+        headers.vary
+      ],
+      [200, TYPE, 'no-store, no-transform', 'no', undefined, 'Accept']
+    );
     assert.deepEqual(await reader.next(), WHOLE);
     await change("UPDATE todos SET name = 'new' WHERE id = 2");
     assert.deepEqual(await reader.next(), ['A copy 0 1', 'D 2 new', 'A copy 2 1', 's']);
@@ -36,7 +45,7 @@ describe('Live', () => {
     await change('DELETE FROM todos');
     assert.deepEqual(await reader.next(), ['s']);
     await change("ALTER TABLE todos RENAME name TO title; INSERT INTO todos VALUES (9, 'i')", 'other');
-    await change("ALTER TABLE todos RENAME title TO name");
+    await change('ALTER TABLE todos RENAME title TO name');
     assert.deepEqual(await reader.next(), ['D 9 i', 's']);
   });
 
@@ -54,16 +63,26 @@ describe('Live', () => {
 
   it('does not compress, and lets no other code do it', async () => {
     const { port } = await serving();
-    const { response: { headers } } = await reading(port, { 'accept-encoding': 'br, gzip' });
-    assert.deepEqual([headers['content-encoding'], headers.vary, headers['cache-control']], [undefined, 'Accept', 'no-store, no-transform']);
+    const {
+      response: { headers }
+    } = await reading(port, { 'accept-encoding': 'br, gzip' });
+    assert.deepEqual(
+      [headers['content-encoding'], headers.vary, headers['cache-control']],
+      [undefined, 'Accept', 'no-store, no-transform']
+    );
   });
 
   it('gives what respond gives, once, to a reader that does not ask for it', async () => {
     const { url, live } = await serving({
-      handler: (request, response, live) => live.respond(request, response, ALL, [], { tags: ['todos'], as: ['json', 'csv'], emptyStatus: 404 })
+      handler: (request, response, live) =>
+        live.respond(request, response, ALL, [], { tags: ['todos'], as: ['json', 'csv'], emptyStatus: 404 })
     });
     const get = (accept, method) => fetch(url, { method, headers: { accept } });
-    assert.deepEqual(await (await get('application/json')).json(), [{ id: 1, name: 'a' }, { id: 2, name: 'b' }, { id: 3, name: 'c' }]);
+    assert.deepEqual(await (await get('application/json')).json(), [
+      { id: 1, name: 'a' },
+      { id: 2, name: 'b' },
+      { id: 3, name: 'c' }
+    ]);
     assert.match(await (await get('text/csv')).text(), /^id,name\n1,a\n/);
     assert.equal((await get('image/png')).status, 406);
     const head = await get(TYPE, 'HEAD');
@@ -73,8 +92,10 @@ describe('Live', () => {
   it('asks once for all readers of a text with its values and settings, and forgets it with the last one', async () => {
     let asked = 0;
     const { port, live, pool, change } = await serving({
-      handler: (request, response, live) => live.respond(request, response,
-        'SELECT count(*) + $1::int AS n FROM todos', [Number(request.url.slice(1))], { tags: ['todos'] })
+      handler: (request, response, live) =>
+        live.respond(request, response, 'SELECT count(*) + $1::int AS n FROM todos', [Number(request.url.slice(1))], {
+          tags: ['todos']
+        })
     });
     const { lease } = pool;
     const { run } = lease;
@@ -95,11 +116,14 @@ describe('Live', () => {
 
   it('asks with settings, and shares a result only among readers with the same ones', async () => {
     const { port, live, change } = await serving({
-      handler: (request, response, live) => live.respond(request, response,
-        "SELECT count(*) || current_setting('app.tenant') AS n FROM todos", [], { settings: { 'app.tenant': request.url } })
+      handler: (request, response, live) =>
+        live.respond(request, response, "SELECT count(*) || current_setting('app.tenant') AS n FROM todos", [], {
+          settings: { 'app.tenant': request.url }
+        })
     });
     const readers = [await reading(port, {}, '/a'), await reading(port, {}, '/b'), await reading(port, {}, '/b')];
-    for (const [i, name] of ['a', 'b', 'b'].entries()) assert.deepEqual(await readers[i].next(), ['T', `D 3/${name}`, 's']);
+    for (const [i, name] of ['a', 'b', 'b'].entries())
+      assert.deepEqual(await readers[i].next(), ['T', `D 3/${name}`, 's']);
     assert.equal(live.size, 2);
     await change('DELETE FROM todos');
     for (const [i, name] of ['a', 'b', 'b'].entries()) assert.deepEqual(await readers[i].next(), [`D 0/${name}`, 's']);
@@ -107,12 +131,18 @@ describe('Live', () => {
 
   it('shares no result among readers with other settings, whatever these say of their JSON', async () => {
     class Tenant {
-      constructor(id) { this['app.tenant'] = id; }
-      toJSON() { return {}; }
+      constructor(id) {
+        this['app.tenant'] = id;
+      }
+      toJSON() {
+        return {};
+      }
     }
     const { port, live } = await serving({
-      handler: (request, response, live) => live.respond(request, response,
-        "SELECT current_setting('app.tenant') AS n", [], { settings: new Tenant(request.url) })
+      handler: (request, response, live) =>
+        live.respond(request, response, "SELECT current_setting('app.tenant') AS n", [], {
+          settings: new Tenant(request.url)
+        })
     });
     for (const id of ['/a', '/b']) assert.deepEqual(await (await reading(port, {}, id)).next(), ['T', `D ${id}`, 's']);
     assert.equal(live.size, 2);
@@ -134,13 +164,16 @@ describe('Live', () => {
 
   it('takes a piece of sql', async () => {
     const { port, live } = await serving({
-      handler: (request, response, live) => live.respond(request, response, sql`SELECT ${2}::int AS n`, { tags: ['todos'] })
+      handler: (request, response, live) =>
+        live.respond(request, response, sql`SELECT ${2}::int AS n`, { tags: ['todos'] })
     });
     assert.deepEqual(await (await reading(port)).next(), ['T', 'D 2', 's']);
     const request = accept => new Request('http://localhost/', { headers: { accept } });
     const response = await live.respond(request(TYPE), sql`SELECT ${3}::int AS n`);
     assert.deepEqual(messagesIn(Buffer.from((await response.body.getReader().read()).value)).list, ['T', 'D 3', 's']);
-    assert.deepEqual(await (await live.respond(request('application/json'), sql`SELECT ${4}::int AS n`)).json(), [{ n: 4 }]);
+    assert.deepEqual(await (await live.respond(request('application/json'), sql`SELECT ${4}::int AS n`)).json(), [
+      { n: 4 }
+    ]);
   });
 
   it('sends nothing if the rows are as before', async () => {
@@ -154,7 +187,8 @@ describe('Live', () => {
 
   it('hears of what has a tag of the result, and without tags of everything', async () => {
     const { port, live, database } = await serving({
-      handler: (request, response, live) => live.respond(request, response, ALL, [], request.url === '/all' ? {} : { tags: ['todos', 'lists'] })
+      handler: (request, response, live) =>
+        live.respond(request, response, ALL, [], request.url === '/all' ? {} : { tags: ['todos', 'lists'] })
     });
     const [tagged, all] = [await reading(port), await reading(port, {}, '/all')];
     await tagged.next();
@@ -186,9 +220,15 @@ describe('Live', () => {
   });
 
   it('rejects if the first query fails, and leaves the response to the handler', async () => {
-    for (const [text, code] of [['SELECT 1 / 0', '22012'], ['CREATE TEMP TABLE t ()', '0A000'],
-      ["SELECT repeat('x', 2000000)", '54000'], ['SELECT generate_series(1, 20000)', '54000']]) {
-      const { url, errors, live } = await serving({ handler: (request, response, live) => live.respond(request, response, text) });
+    for (const [text, code] of [
+      ['SELECT 1 / 0', '22012'],
+      ['CREATE TEMP TABLE t ()', '0A000'],
+      ["SELECT repeat('x', 2000000)", '54000'],
+      ['SELECT generate_series(1, 20000)', '54000']
+    ]) {
+      const { url, errors, live } = await serving({
+        handler: (request, response, live) => live.respond(request, response, text)
+      });
       const response = await fetch(url, { headers: { accept: TYPE } });
       assert.equal(response.status, 500);
       assert.equal(errors[0][0].code, code, text);
@@ -230,7 +270,15 @@ describe('Live', () => {
     const holder = await connected();
     await holder.simpleQuery('BEGIN; LOCK todos; DELETE FROM todos WHERE id < 3');
     live.changed();
-    await until(async () => (await holder.query("SELECT count(pg_cancel_backend(pid))::int AS n FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query = $1", [ALL])).rows[0].n === 1);
+    await until(
+      async () =>
+        (
+          await holder.query(
+            "SELECT count(pg_cancel_backend(pid))::int AS n FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query = $1",
+            [ALL]
+          )
+        ).rows[0].n === 1
+    );
     await until(() => errors.length === 1);
     await holder.simpleQuery('COMMIT');
     assert.deepEqual(await reader.next(), ['A copy 2 1', 's']);
@@ -239,15 +287,24 @@ describe('Live', () => {
 
   it('gives up the query of a result whose readers have left, so that it takes no turn from others', async () => {
     const { port, live, pool, errors, answers } = await serving({
-      concurrency: 1, handler: (request, response, live) => live.respond(request, response, request.url === '/' ? ALL : 'SELECT pg_sleep(600)')
+      concurrency: 1,
+      handler: (request, response, live) =>
+        live.respond(request, response, request.url === '/' ? ALL : 'SELECT pg_sleep(600)')
     });
-    const running = async () => (await pool.query("SELECT count(*)::int AS n FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%' AND state = 'active'")).rows[0].n;
-    const leaving = ['/slow', '/slow'].map(path => http.get({ port, host: '127.0.0.1', path, agent: false, headers: { accept: TYPE } }).on('error', () => {}));
-    await until(async () => answers.length === 2 && await running() === 1);
+    const running = async () =>
+      (
+        await pool.query(
+          "SELECT count(*)::int AS n FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%' AND state = 'active'"
+        )
+      ).rows[0].n;
+    const leaving = ['/slow', '/slow'].map(path =>
+      http.get({ port, host: '127.0.0.1', path, agent: false, headers: { accept: TYPE } }).on('error', () => {})
+    );
+    await until(async () => answers.length === 2 && (await running()) === 1);
     const reader = reading(port);
     for (const request of leaving) request.destroy();
     assert.deepEqual(await (await reader).next(), WHOLE);
-    await until(async () => await running() === 0);
+    await until(async () => (await running()) === 0);
     await Promise.all(answers.slice(0, 2));
     assert.deepEqual([live.size, errors], [1, []]);
   });
@@ -272,8 +329,10 @@ describe('Live', () => {
 
   it('gives a slow reader the newest state, and no more than one waits', async () => {
     const { port, change, live } = await serving({
-      handler: (request, response, live) => live.respond(request, response,
-        "SELECT id, name || repeat('x', 500000) FROM todos WHERE id = 1", [], { tags: ['todos'] })
+      handler: (request, response, live) =>
+        live.respond(request, response, "SELECT id, name || repeat('x', 500000) FROM todos WHERE id = 1", [], {
+          tags: ['todos']
+        })
     });
     const slow = await reading(port);
     const quick = await reading(port);
@@ -297,14 +356,19 @@ describe('Live', () => {
 
   it('gives up a reader that takes nothing for stall_timeout', async () => {
     const { port, change, answers } = await serving({
-      handler: (request, response, live) => live.respond(request, response,
-        "SELECT id, name || repeat('x', 900000) FROM todos WHERE id = 1", [], { tags: ['todos'], stall_timeout: 50 })
+      handler: (request, response, live) =>
+        live.respond(request, response, "SELECT id, name || repeat('x', 900000) FROM todos WHERE id = 1", [], {
+          tags: ['todos'],
+          stall_timeout: 50
+        })
     });
     const reader = await reading(port);
     await reader.next();
     reader.response.pause();
     let over = false;
-    answers[0].then(() => { over = true; });
+    answers[0].then(() => {
+      over = true;
+    });
     for (let i = 0; !over; i++) {
       await change(`UPDATE todos SET name = '${i}' WHERE id = 1`);
       await sleep(20);
@@ -313,7 +377,9 @@ describe('Live', () => {
 
   it('has room for max_readers and max_results', async () => {
     const { url, port, errors } = await serving({
-      max_readers: 2, max_results: 1, handler: (request, response, live) => live.respond(request, response, 'SELECT $1', [request.url])
+      max_readers: 2,
+      max_results: 1,
+      handler: (request, response, live) => live.respond(request, response, 'SELECT $1', [request.url])
     });
     const status = async path => (await fetch(new URL(path, url), { headers: { accept: TYPE } })).status;
     const reader = await reading(port, {}, '/a');
@@ -321,14 +387,26 @@ describe('Live', () => {
     assert.equal(await status('/b'), 500);
     await (await reading(port, {}, '/a')).next();
     assert.equal(await status('/a'), 500);
-    assert.deepEqual(errors.map(([{ code, message }]) => [code, message]),
-      [['53300', 'there are 1 results (max_results)'], ['53300', 'there are 2 readers (max_readers)']]);
+    assert.deepEqual(
+      errors.map(([{ code, message }]) => [code, message]),
+      [
+        ['53300', 'there are 1 results (max_results)'],
+        ['53300', 'there are 2 readers (max_readers)']
+      ]
+    );
   });
 
   it('has room for max_total_bytes: a new result gets 503, one that has grown is dropped, and what has left makes room', async () => {
     const { url, port, change, live, errors } = await serving({
-      max_total_bytes: 200000, handler: (request, response, live) => live.respond(request, response,
-        "SELECT id, name || repeat('x', 40000) FROM todos WHERE $1 <> ''", [request.url], { tags: ['todos'] })
+      max_total_bytes: 200000,
+      handler: (request, response, live) =>
+        live.respond(
+          request,
+          response,
+          "SELECT id, name || repeat('x', 40000) FROM todos WHERE $1 <> ''",
+          [request.url],
+          { tags: ['todos'] }
+        )
     });
     const asked = async path => {
       const { status, headers } = await fetch(new URL(path, url), { headers: { accept: TYPE } });
@@ -350,14 +428,19 @@ describe('Live', () => {
 
   it('cuts off, above max_total_bytes, a reader for whom alone an older state is kept', async () => {
     const { port, change, errors, answers } = await serving({
-      max_total_bytes: 1500000, handler: (request, response, live) => live.respond(request, response,
-        "SELECT id, name || repeat('x', 900000) FROM todos WHERE id = 1", [], { tags: ['todos'] })
+      max_total_bytes: 1500000,
+      handler: (request, response, live) =>
+        live.respond(request, response, "SELECT id, name || repeat('x', 900000) FROM todos WHERE id = 1", [], {
+          tags: ['todos']
+        })
     });
     const [slow, quick] = [await reading(port), await reading(port)];
     await Promise.all([slow.next(), quick.next()]);
     slow.response.pause();
     let cut = false;
-    answers[0].then(() => { cut = true; });
+    answers[0].then(() => {
+      cut = true;
+    });
     for (let i = 0; !cut; i++) {
       await change(`UPDATE todos SET name = '${i}' WHERE id = 1`);
       assert.match((await quick.next()).at(-2), new RegExp(`^D 1 ${i}x`));
@@ -382,7 +465,10 @@ describe('Live', () => {
     controller.abort();
     await assert.rejects(body.read());
     await until(() => live.size === 0);
-    const plain = await live.respond(new Request('http://localhost/', { headers: { accept: 'application/json' } }), ALL);
+    const plain = await live.respond(
+      new Request('http://localhost/', { headers: { accept: 'application/json' } }),
+      ALL
+    );
     assert.deepEqual(await plain.json(), [{ id: 1, name: 'a' }]);
   });
 
@@ -391,7 +477,10 @@ describe('Live', () => {
     v8.setFlagsFromString('--expose-gc');
     const collect = vm.runInNewContext('gc');
     const controller = new AbortController();
-    const response = await live.respond(new Request('http://localhost/', { headers: { accept: TYPE }, signal: controller.signal }), ALL);
+    const response = await live.respond(
+      new Request('http://localhost/', { headers: { accept: TYPE }, signal: controller.signal }),
+      ALL
+    );
     const body = response.body.getReader();
     await body.read();
     for (let i = 0; i < 3; i++) {
@@ -442,7 +531,14 @@ describe('Live', () => {
     const live = new Live(new Pool());
     const ended = [];
     for (const error of [new Error('no'), undefined]) {
-      const iterator = { [Symbol.asyncIterator]: () => iterator, next: () => new Promise(() => {}), return() { ended.push(error); if (error) throw error; } };
+      const iterator = {
+        [Symbol.asyncIterator]: () => iterator,
+        next: () => new Promise(() => {}),
+        return() {
+          ended.push(error);
+          if (error) throw error;
+        }
+      };
       live.follow(iterator);
     }
     await live.end();
@@ -472,14 +568,21 @@ describe('Live', () => {
   it('leaves nothing behind when readers come and go', async () => {
     const { port, live, server, answers, errors } = await serving();
     for (let round = 0; round < 20; round++) {
-      const requests = Array.from({ length: 10 }, () => http.get({ port, host: '127.0.0.1', agent: false, headers: { accept: TYPE } }).on('error', () => {}));
-      await Promise.all(requests.map((request, i) => i % 2 ? once(request, 'response') : sleep(round % 3)));
+      const requests = Array.from({ length: 10 }, () =>
+        http.get({ port, host: '127.0.0.1', agent: false, headers: { accept: TYPE } }).on('error', () => {})
+      );
+      await Promise.all(requests.map((request, i) => (i % 2 ? once(request, 'response') : sleep(round % 3))));
       for (const request of requests) request.destroy();
     }
     await until(() => live.size === 0);
     await Promise.all(answers);
     assert.deepEqual(errors, []);
-    await until(async () => await new Promise(resolve => { server.getConnections((error, count) => resolve(count)); }) === 0);
+    await until(
+      async () =>
+        (await new Promise(resolve => {
+          server.getConnections((error, count) => resolve(count));
+        })) === 0
+    );
   });
 
   it('leaves nothing behind when HTTP clients have left before, and whatever ends their connections', async () => {
@@ -496,7 +599,10 @@ describe('Live', () => {
     await until(() => one.answers.length === 4);
     assert.equal(one.live.size, 1);
     socket.resetAndDestroy();
-    const sessions = ['destroy', 'close', 'goaway'].map(how => ({ how, session: http2.connect(`http://127.0.0.1:${two.port}`).on('error', () => {}) }));
+    const sessions = ['destroy', 'close', 'goaway'].map(how => ({
+      how,
+      session: http2.connect(`http://127.0.0.1:${two.port}`).on('error', () => {})
+    }));
     for (const { how, session } of sessions) {
       for (const path of ['/late', '/', '/']) {
         const stream = session.request({ ':path': path, accept: TYPE }).on('error', () => {});
@@ -525,20 +631,32 @@ describe('Live', () => {
   it('fails for one reader alone if other code has sent its headers', async () => {
     const { url, errors, port, change } = await serving({
       handler: (request, response, live) => {
-        const answer = live.respond(request, response, 'SELECT name, pg_sleep(0.02) FROM todos', [], { tags: ['todos'] });
+        const answer = live.respond(request, response, 'SELECT name, pg_sleep(0.02) FROM todos', [], {
+          tags: ['todos']
+        });
         if (request.url === '/late') response.writeHead(504).flushHeaders();
-        return answer.finally(() => { if (request.url === '/late') response.end(); });
+        return answer.finally(() => {
+          if (request.url === '/late') response.end();
+        });
       }
     });
-    const [{ status }, reader] = await Promise.all([fetch(new URL('/late', url), { headers: { accept: TYPE } }), reading(port)]);
+    const [{ status }, reader] = await Promise.all([
+      fetch(new URL('/late', url), { headers: { accept: TYPE } }),
+      reading(port)
+    ]);
     await reader.next();
     await change('DELETE FROM todos');
-    assert.deepEqual([status, await reader.next(), errors.map(([{ code }]) => code)], [504, ['s'], ['ERR_HTTP_HEADERS_SENT']]);
+    assert.deepEqual(
+      [status, await reader.next(), errors.map(([{ code }]) => code)],
+      [504, ['s'], ['ERR_HTTP_HEADERS_SENT']]
+    );
   });
 
   it('ends a reader by the signal of its request', async () => {
     const controller = new AbortController();
-    const { port } = await serving({ handler: (request, response, live) => live.respond(request, response, ALL, [], { signal: controller.signal }) });
+    const { port } = await serving({
+      handler: (request, response, live) => live.respond(request, response, ALL, [], { signal: controller.signal })
+    });
     const reader = await reading(port);
     await reader.next();
     controller.abort();
@@ -557,28 +675,60 @@ describe('Live', () => {
   it('works with a client, and refuses wrong sessions and options', async () => {
     const client = await connected();
     const live = new Live(client);
-    const response = await live.respond(new Request('http://localhost/', { headers: { accept: TYPE } }), 'SELECT 1 AS n');
+    const response = await live.respond(
+      new Request('http://localhost/', { headers: { accept: TYPE } }),
+      'SELECT 1 AS n'
+    );
     assert.equal(messagesIn(Buffer.from((await response.body.getReader().read()).value)).list.join(), 'T,D 1,s');
     await live.end();
     const refuses = (make, message) => assert.throws(make, { name: 'TypeError', message });
     refuses(() => new Live(), /a Live takes a Pool or a Client, not undefined/);
-    refuses(() => new Live(new ResponseCache(client)), /a Live takes a Pool or a Client, not an object of class ResponseCache/);
+    refuses(
+      () => new Live(new ResponseCache(client)),
+      /a Live takes a Pool or a Client, not an object of class ResponseCache/
+    );
     refuses(() => new Live(client, { interval: -1 }), /interval must be a number from 0, not -1/);
     refuses(() => new Live(client, { keepalive: 0 }), /keepalive must be a number from 1, not 0/);
     refuses(() => new Live(client, { timeout: 1 }), /there is no option timeout here/);
     const request = new Request('http://localhost/', { headers: { accept: TYPE } });
-    await assert.rejects(new Live(client).respond(request, 'SELECT 1', [], { tags: 'todos' }), { message: 'tags must be an array of strings' });
-    for (const [options, kind] of [[null, 'null'], ['todos', 'a string'], [() => {}, 'a function']]) {
-      await assert.rejects(new Live(client).respond(request, 'SELECT 1', [], options), { name: 'TypeError', message: `options must be an object, not ${kind}` });
+    await assert.rejects(new Live(client).respond(request, 'SELECT 1', [], { tags: 'todos' }), {
+      message: 'tags must be an array of strings'
+    });
+    for (const [options, kind] of [
+      [null, 'null'],
+      ['todos', 'a string'],
+      [() => {}, 'a function']
+    ]) {
+      await assert.rejects(new Live(client).respond(request, 'SELECT 1', [], options), {
+        name: 'TypeError',
+        message: `options must be an object, not ${kind}`
+      });
     }
-    await assert.rejects(new Live(client).respond(request, 'SELECT 1', [], { stream: 1 }), /there is no option stream here/);
+    await assert.rejects(
+      new Live(client).respond(request, 'SELECT 1', [], { stream: 1 }),
+      /there is no option stream here/
+    );
     await assert.rejects(new Live(client).respond(request, 'SELECT 1', 7), TypeError);
-    await assert.rejects(new Live(client).respond(request, 'SELECT 1', [], { max_age: 1 }), /there is no option max_age here/);
-    await assert.rejects(new Live(client).respond(request, 'SELECT 1', [], { format: 1 }), { name: 'TypeError', message: /text format: leave out format/ });
-    await assert.rejects(new Live(client).respond(request, 'COPY users FROM STDIN'), { name: 'UsageError', code: '0A000' });
-    await assert.rejects(new Live(client).respond(request, ' -- '), { message: 'a live result is that of a SELECT that returns rows, not of an empty text' });
+    await assert.rejects(
+      new Live(client).respond(request, 'SELECT 1', [], { max_age: 1 }),
+      /there is no option max_age here/
+    );
+    await assert.rejects(new Live(client).respond(request, 'SELECT 1', [], { format: 1 }), {
+      name: 'TypeError',
+      message: /text format: leave out format/
+    });
+    await assert.rejects(new Live(client).respond(request, 'COPY users FROM STDIN'), {
+      name: 'UsageError',
+      code: '0A000'
+    });
+    await assert.rejects(new Live(client).respond(request, ' -- '), {
+      message: 'a live result is that of a SELECT that returns rows, not of an empty text'
+    });
     for (const none of [undefined, null]) {
-      await assert.rejects(new Live(client).respond(none, none), { name: 'TypeError', message: /^(?:request|response) must be / });
+      await assert.rejects(new Live(client).respond(none, none), {
+        name: 'TypeError',
+        message: /^(?:request|response) must be /
+      });
     }
     await assert.rejects(new Live(client).follow(7), { name: 'TypeError', message: /follow takes an async iterable/ });
     const pool = new Pool((await sharedServer()).config);

@@ -44,7 +44,8 @@ describe('Live results behind what is in front of a server', () => {
   });
 
   for (const [what, settings] of [
-    ['as it is', ''], ['with HTTP/1.1', 'proxy_http_version 1.1;'],
+    ['as it is', ''],
+    ['with HTTP/1.1', 'proxy_http_version 1.1;'],
     ['that compresses', 'gzip on; gzip_types application/x-postgresql-live; proxy_http_version 1.1;']
   ]) {
     it(`nginx ${what}`, async function () {
@@ -52,7 +53,10 @@ describe('Live results behind what is in front of a server', () => {
       const served = await serving();
       const nginx = await startNginx({ target: `http://127.0.0.1:${served.port}`, settings });
       afterTest(() => nginx.stop());
-      await works({ ...served, port: nginx.port }, [[undefined], ['gzip', settings.startsWith('gzip') ? 'gzip' : undefined]]);
+      await works({ ...served, port: nginx.port }, [
+        [undefined],
+        ['gzip', settings.startsWith('gzip') ? 'gzip' : undefined]
+      ]);
       assert.deepEqual(served.errors, []);
     });
   }

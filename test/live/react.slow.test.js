@@ -17,7 +17,9 @@ describe('The React hook of the recipes', () => {
     skipUnless(this, 'chromium');
     // The fixtures' own dependency.
     const esbuild = require(require.resolve('esbuild', { paths: [path.dirname(require.resolve('pg-test-fixtures'))] }));
-    const { outputFiles: [{ text }] } = await esbuild.build({
+    const {
+      outputFiles: [{ text }]
+    } = await esbuild.build({
       stdin: {
         contents: `import { StrictMode, memo } from 'react';
           import { createRoot } from 'react-dom/client';
@@ -27,10 +29,17 @@ describe('The React hook of the recipes', () => {
           const Todos = () => <ul>{(useLive('/todos') ?? []).map(todo => <Todo key={todo.id} todo={todo} />)}</ul>;
           window.root = createRoot(document.getElementById('root'));
           root.render(<StrictMode><Todos /></StrictMode>);`,
-        loader: 'jsx', resolveDir: path.join(ROOT, 'test/ecosystem')
+        loader: 'jsx',
+        resolveDir: path.join(ROOT, 'test/ecosystem')
       },
       alias: { 'quickgres/client-parser/live': path.join(ROOT, 'client-parser/live.js') },
-      bundle: true, format: 'esm', platform: 'browser', jsx: 'automatic', jsxDev: true, write: false, logLevel: 'silent'
+      bundle: true,
+      format: 'esm',
+      platform: 'browser',
+      jsx: 'automatic',
+      jsxDev: true,
+      write: false,
+      logLevel: 'silent'
     });
     script = text;
     browser = await launchBrowser();
@@ -42,14 +51,22 @@ describe('The React hook of the recipes', () => {
       async handler(request, response, results) {
         if (request.url === '/todos') return results.respond(request, response, ALL, [], { tags: ['todos'] });
         if (request.url === '/page.js') return response.setHeader('content-type', 'text/javascript').end(script);
-        return response.setHeader('content-type', 'text/html').end('<div id=root></div><script type=module src=/page.js></script>');
+        return response
+          .setHeader('content-type', 'text/html')
+          .end('<div id=root></div><script type=module src=/page.js></script>');
       }
     });
     const page = await browser.newPage();
     await page.goto(url);
-    const shows = names => page.waitForFunction(wanted => Array.from(document.querySelectorAll('li'), item => item.textContent).join() === wanted, names);
+    const shows = names =>
+      page.waitForFunction(
+        wanted => Array.from(document.querySelectorAll('li'), item => item.textContent).join() === wanted,
+        names
+      );
     await shows('a,b,c');
-    await page.evaluate(() => { window.rendered.length = 0; });
+    await page.evaluate(() => {
+      window.rendered.length = 0;
+    });
     await change("UPDATE todos SET name = 'new' WHERE id = 2");
     await shows('a,new,c');
     assert.deepEqual([...new Set(await page.evaluate('rendered'))], [2]);

@@ -9,15 +9,27 @@ const { afterTest } = require('../support/hooks');
 /** As much of a Target as a reader uses; it takes a piece when `take()` is called, unless it is quick. */
 function targetOf({ quick = true } = {}) {
   const target = {
-    headers: {}, written: [], gone: false, quick, waits: [],
-    given: { setHeader(name, value) { target.headers[name] = value; } },
-    watch(callback) { target.close = callback; },
+    headers: {},
+    written: [],
+    gone: false,
+    quick,
+    waits: [],
+    given: {
+      setHeader(name, value) {
+        target.headers[name] = value;
+      }
+    },
+    watch(callback) {
+      target.close = callback;
+    },
     turn() {},
     write(bytes) {
       target.written.push(bytes);
       return target.quick;
     },
-    wait(callback) { target.waits.push(callback); },
+    wait(callback) {
+      target.waits.push(callback);
+    },
     async end(bytes) {
       target.ended = true;
       if (bytes) target.written.push(bytes);
@@ -47,7 +59,11 @@ describe('A reader', () => {
     const [a, b] = [stateOf('a'), stateOf('b')];
     for (const each of [a, a, b, b]) reader.show(each);
     assert.equal(text(target), '>a a>b ');
-    assert.deepEqual(target.headers, { 'content-type': 'application/x-postgresql-live', 'cache-control': 'no-store, no-transform', 'x-accel-buffering': 'no' });
+    assert.deepEqual(target.headers, {
+      'content-type': 'application/x-postgresql-live',
+      'cache-control': 'no-store, no-transform',
+      'x-accel-buffering': 'no'
+    });
     assert.equal(reader.bytes, 7);
   });
 
@@ -87,7 +103,10 @@ describe('A reader', () => {
     await undefined;
     target.close();
     await made.left;
-    assert.deepEqual(timers.map(each => each._destroyed), [true, true]);
+    assert.deepEqual(
+      timers.map(each => each._destroyed),
+      [true, true]
+    );
   });
 
   it('is sent away at the end of its lifetime', async () => {
@@ -100,7 +119,12 @@ describe('A reader', () => {
 
   it('gets the newest state when its turn comes', async () => {
     let begin;
-    const target = Object.assign(targetOf(), { turn: () => new Promise(resolve => { begin = resolve; }) });
+    const target = Object.assign(targetOf(), {
+      turn: () =>
+        new Promise(resolve => {
+          begin = resolve;
+        })
+    });
     const reader = await readerOf(target);
     for (const name of ['a', 'b']) reader.show(stateOf(name));
     assert.equal(text(target), '');
@@ -111,7 +135,9 @@ describe('A reader', () => {
 
   it('has left if its turn never comes', async () => {
     const target = Object.assign(targetOf(), { turn: () => Promise.reject(new Error('closed')) });
-    await (await readerOf(target)).left;
+    await (
+      await readerOf(target)
+    ).left;
   });
 
   it('leaves with the error of its result if nothing was written, and without one later', async () => {
@@ -126,16 +152,23 @@ describe('A reader', () => {
 
   it('leaves with an error if other code has sent the headers', async () => {
     const target = targetOf();
-    target.given.setHeader = () => { throw new Error('sent'); };
+    target.given.setHeader = () => {
+      throw new Error('sent');
+    };
     const reader = await readerOf(target);
     reader.show(stateOf('a'));
     await assert.rejects(reader.left, { message: 'sent' });
   });
 
   it('leaves, whatever throws when it is sent away or kept alive', async () => {
-    const thrower = () => { throw new Error('other code'); };
+    const thrower = () => {
+      throw new Error('other code');
+    };
     const [ended, kept] = [Object.assign(targetOf(), { end: thrower }), targetOf()];
-    const [first, second] = [await readerOf(ended, { keepalive: 1000, max_lifetime: 5 }), await readerOf(kept, { keepalive: 5, max_lifetime: 0 })];
+    const [first, second] = [
+      await readerOf(ended, { keepalive: 1000, max_lifetime: 5 }),
+      await readerOf(kept, { keepalive: 5, max_lifetime: 0 })
+    ];
     await first.left;
     second.show(stateOf('a'));
     kept.write = thrower;

@@ -20,15 +20,30 @@ function resultOf(...answers) {
     made.times.push(performance.now());
     const given = await answers.shift();
     if (given instanceof Error) throw given;
-    const [description, rows, tag] = typeof given === 'string' ? [null, [], given] : [{ description: () => rowDescription('a') }, given, 'SELECT 1'];
+    const [description, rows, tag] =
+      typeof given === 'string' ? [null, [], given] : [{ description: () => rowDescription('a') }, given, 'SELECT 1'];
     answer.start(description, 0);
     const bytes = Buffer.concat(rows.map(value => dataRow(value)));
     answer.receiveData(bytes, 0, bytes.length, rows.length);
     const end = commandComplete(tag);
     answer.receive(backend.CommandComplete, end, 0, end.length);
   };
-  const scope = { pipeline: { submit }, get scope() { return scope; } };
-  const live = { get interval() { return made.interval; }, max_bytes: 1e6, max_rows: 10, held: new Held(), turn: turns(1), report: (...error) => made.reported.push(error) };
+  const scope = {
+    pipeline: { submit },
+    get scope() {
+      return scope;
+    }
+  };
+  const live = {
+    get interval() {
+      return made.interval;
+    },
+    max_bytes: 1e6,
+    max_rows: 10,
+    held: new Held(),
+    turn: turns(1),
+    report: (...error) => made.reported.push(error)
+  };
   made.result = new Result({ session: { lease: scope }, text: ABOUT.text, values: [], limits: {} }, ABOUT.tags, live);
   return made;
 }
@@ -36,7 +51,9 @@ function resultOf(...answers) {
 /** A reader that remembers what it was shown, as texts, and how it was ended. */
 function readerOf() {
   const reader = {
-    shown: [], ended: [], state: undefined,
+    shown: [],
+    ended: [],
+    state: undefined,
     show(state) {
       if (state !== reader.state) reader.shown.push(messagesIn(state.from()).list.slice(1, -1).join());
       reader.state = state;
@@ -61,13 +78,21 @@ describe('A result', () => {
     result.add(late);
     result.changed();
     await until(() => late.shown.length === 2);
-    assert.deepEqual([first, second, late].map(({ shown }) => shown.join()), ['D x,D y', 'D x,D y', 'D x,D y']);
+    assert.deepEqual(
+      [first, second, late].map(({ shown }) => shown.join()),
+      ['D x,D y', 'D x,D y', 'D x,D y']
+    );
     assert.equal(times.length, 3);
   });
 
   it('asks again if something has changed while it was asked for, once, and not before the interval', async () => {
     let answer;
-    const made = resultOf(new Promise(resolve => { answer = resolve; }), ['y']);
+    const made = resultOf(
+      new Promise(resolve => {
+        answer = resolve;
+      }),
+      ['y']
+    );
     const reader = readerOf();
     made.interval = 40;
     made.result.add(reader);
@@ -130,6 +155,9 @@ describe('A result', () => {
     const reader = readerOf();
     result.add(reader);
     await until(() => reader.ended.length === 1);
-    assert.deepEqual([reader.ended[0].code, reader.ended[0].message], ['0A000', 'a live result is that of a SELECT that returns rows, not of SELECT']);
+    assert.deepEqual(
+      [reader.ended[0].code, reader.ended[0].message],
+      ['0A000', 'a live result is that of a SELECT that returns rows, not of SELECT']
+    );
   });
 });

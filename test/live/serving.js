@@ -15,13 +15,15 @@ const ALL = 'SELECT id, name FROM todos ORDER BY id';
 
 /** Waits until a condition holds. */
 async function until(condition) {
-  while (!await condition()) await new Promise(resolve => setTimeout(resolve, 5));
+  while (!(await condition())) await new Promise(resolve => setTimeout(resolve, 5));
 }
 
 /** A table of three rows, and a server that answers with its rows, whose handler may be given; all gone after the test. */
 async function serving({ handler, server = http.createServer(), config, ...options } = {}) {
   const database = await sharedServer();
-  await database.sql("DROP TABLE IF EXISTS todos; CREATE TABLE todos (id int, name text); INSERT INTO todos VALUES (1, 'a'), (2, 'b'), (3, 'c')");
+  await database.sql(
+    "DROP TABLE IF EXISTS todos; CREATE TABLE todos (id int, name text); INSERT INTO todos VALUES (1, 'a'), (2, 'b'), (3, 'c')"
+  );
   const pool = new Pool({ ...database.config, ...config }, { size: 4 });
   const live = new Live(pool, { interval: 10, ...options });
   const errors = [];
@@ -80,12 +82,22 @@ async function reading(port, headers = {}, path = '/') {
   request.on('error', () => {});
   const [response] = await once(request, 'response');
   let bytes = 0;
-  response.on('data', ({ length }) => { bytes += length; });
+  response.on('data', ({ length }) => {
+    bytes += length;
+  });
   const stream = response.headers['content-encoding'] === 'gzip' ? response.pipe(zlib.createGunzip()) : response;
   let rest = Buffer.alloc(0);
   const messages = [];
   let wake = () => {};
-  const reader = { response, request, over: undefined, get bytes() { return bytes; }, leave: () => request.destroy() };
+  const reader = {
+    response,
+    request,
+    over: undefined,
+    get bytes() {
+      return bytes;
+    },
+    leave: () => request.destroy()
+  };
   stream.on('data', chunk => {
     const found = messagesIn(Buffer.concat([rest, chunk]));
     rest = found.rest;
@@ -93,11 +105,17 @@ async function reading(port, headers = {}, path = '/') {
     wake();
   });
   reader.ended = new Promise(resolve => {
-    stream.once('end', () => resolve('end')).once('error', () => resolve('error')).once('close', () => resolve('close'));
+    stream
+      .once('end', () => resolve('end'))
+      .once('error', () => resolve('error'))
+      .once('close', () => resolve('close'));
     response.once('error', () => resolve('error'));
   });
   reader.next = async (last = 's') => {
-    while (!messages.includes(last)) await new Promise(resolve => { wake = resolve; });
+    while (!messages.includes(last))
+      await new Promise(resolve => {
+        wake = resolve;
+      });
     return messages.splice(0, messages.indexOf(last) + 1);
   };
   afterTest(() => reader.leave());

@@ -5,9 +5,12 @@ const { State } = require('../../lib/live/state');
 const { dataRow, message, rowDescription } = require('../support');
 const { messagesIn } = require('./serving');
 
-const bodyOf = (rows, ...names) => Buffer.concat([
-  rowDescription(...names.length > 0 ? names : ['a']), ...rows.map(row => dataRow(...[row].flat())), message('s')
-]);
+const bodyOf = (rows, ...names) =>
+  Buffer.concat([
+    rowDescription(...(names.length > 0 ? names : ['a'])),
+    ...rows.map(row => dataRow(...[row].flat())),
+    message('s')
+  ]);
 const messages = piece => messagesIn(piece).list;
 
 /** What a reader makes of the messages, beside the rows that it has. */
@@ -32,7 +35,7 @@ describe('A state', () => {
   it('tells runs of rows by their positions in the state before', () => {
     const rows = Array.from({ length: 1000 }, (_, i) => `the row ${i}`);
     const first = new State(bodyOf(rows));
-    const second = new State(bodyOf(rows.map((row, i) => i === 500 ? 'new' : row)), first);
+    const second = new State(bodyOf(rows.map((row, i) => (i === 500 ? 'new' : row))), first);
     assert.deepEqual(messages(second.from(first)), ['A copy 0 500', 'D new', 'A copy 501 499', 's']);
     assert.ok(second.from(first).length <= 150, `${second.from(first).length}`);
     const third = new State(bodyOf([...rows.slice(900), ...rows.slice(0, 100)]), second);
@@ -56,7 +59,8 @@ describe('A state', () => {
     for (let i = 0; i < 300; i++) {
       const rows = Array.from({ length: random(30) }, () => `value ${random(20)}`.repeat(1 + random(9)));
       const state = new State(bodyOf(rows), states.at(-1)?.state);
-      for (const before of states.slice(-20)) assert.deepEqual(applied(messages(state.from(before.state)), before.rows), rows);
+      for (const before of states.slice(-20))
+        assert.deepEqual(applied(messages(state.from(before.state)), before.rows), rows);
       assert.deepEqual(applied(messages(state.from()), []), rows);
       states.push({ state, rows });
     }

@@ -28,13 +28,17 @@ describe('The shared to-do list of the recipes', function () {
 
   async function start(port) {
     started = spawn(process.execPath, [path.join(FOLDER, 'todos.mjs')], {
-      env: { ...process.env, DATABASE_URL: database.url, PORT: String(port) }, stdio: ['ignore', 'pipe', 'inherit']
+      env: { ...process.env, DATABASE_URL: database.url, PORT: String(port) },
+      stdio: ['ignore', 'pipe', 'inherit']
     });
-    ([url] = await once(createInterface(started.stdout), 'line'));
+    [url] = await once(createInterface(started.stdout), 'line');
   }
 
-  const shows = (page, list) => page.waitForFunction(
-    wanted => JSON.stringify(Array.from(document.querySelectorAll('li'), item => item.textContent)) === wanted, JSON.stringify(list));
+  const shows = (page, list) =>
+    page.waitForFunction(
+      wanted => JSON.stringify(Array.from(document.querySelectorAll('li'), item => item.textContent)) === wanted,
+      JSON.stringify(list)
+    );
 
   it('shows what another window, and another program, have changed, also after the server and the database were away', async () => {
     const [one, two] = [await browser.newPage(), await browser.newPage()];
@@ -49,7 +53,9 @@ describe('The shared to-do list of the recipes', function () {
     await two.fill('input', 'salt');
     await two.press('input', 'Enter');
     for (const page of [one, two]) await shows(page, ['○ bread', '○ salt']);
-    await two.evaluate(() => { document.querySelector('li').isKept = true; });
+    await two.evaluate(() => {
+      document.querySelector('li').isKept = true;
+    });
     await one.click('li >> nth=1');
     await shows(two, ['○ bread', '✓ salt']);
     assert.equal(await two.evaluate(() => document.querySelector('li').isKept), true);
@@ -73,7 +79,9 @@ describe('The shared to-do list of the recipes', function () {
   });
 
   it('takes less than 60 lines', () => {
-    const lines = ['todos.mjs', 'todos.html'].map(name => fs.readFileSync(path.join(FOLDER, name), 'utf8').trim().split('\n').length);
+    const lines = ['todos.mjs', 'todos.html'].map(
+      name => fs.readFileSync(path.join(FOLDER, name), 'utf8').trim().split('\n').length
+    );
     assert.ok(lines[0] + lines[1] < 60, `${lines}`);
   });
 });

@@ -8,7 +8,12 @@ describe('Turns', () => {
   it('let so many results be asked for at once, the others in their order, and none that waits twice', async () => {
     const turn = turns(2);
     const asked = [];
-    const resultOf = name => ({ ask: () => new Promise(end => { asked.push({ name, end }); }) });
+    const resultOf = name => ({
+      ask: () =>
+        new Promise(end => {
+          asked.push({ name, end });
+        })
+    });
     const names = () => asked.map(({ name }) => name).join('');
     const results = ['a', 'b', 'c', 'd'].map(resultOf);
     for (const each of [...results, results[3], results[2]]) turn(each);

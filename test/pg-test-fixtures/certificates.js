@@ -23,7 +23,7 @@ const ALGORITHMS = {
   'rsa-pss-sha256': rsa('RSA-PSS', 'SHA-256'),
   'rsa-pss-sha384': rsa('RSA-PSS', 'SHA-384'),
   'rsa-pss-sha512': rsa('RSA-PSS', 'SHA-512'),
-  ed25519: { key: ['ed25519', {}], algorithm: { name: 'Ed25519' } },
+  ed25519: { key: ['ed25519', {}], algorithm: { name: 'Ed25519' } }
 };
 
 /** Algorithm with a key on an elliptic curve. */
@@ -55,13 +55,16 @@ function library() {
  *   the X.509 library
  */
 async function makeKeys(name) {
-  const { key: [type, options], algorithm } = ALGORITHMS[name] ?? unknown(name);
+  const {
+    key: [type, options],
+    algorithm
+  } = ALGORITHMS[name] ?? unknown(name);
   const { privateKey, publicKey } = await generateKeyPair(type, options);
   const webKey = (key, form, use) =>
     subtle.importKey(form, key.export({ type: form, format: 'der' }), algorithm, true, [use]);
   const pair = {
     privateKey: await webKey(privateKey, 'pkcs8', 'sign'),
-    publicKey: await webKey(publicKey, 'spki', 'verify'),
+    publicKey: await webKey(publicKey, 'spki', 'verify')
   };
   return { private: privateKey, pair, algorithm };
 }
@@ -79,11 +82,20 @@ function unknown(name) {
  * @returns {Promise<{cert: string, key: string, certificate: object, keys: object}>} PEM, and the objects for
  *   issuing with
  */
-async function makeCertificate({
-  commonName, names = [], addresses = [], usage = 'server', authority = false, passphrase,
-  algorithm = 'ecdsa-sha256',
-  notBefore = new Date(Date.now() - DAY), notAfter = new Date(Date.now() + 30 * DAY),
-}, issuer) {
+async function makeCertificate(
+  {
+    commonName,
+    names = [],
+    addresses = [],
+    usage = 'server',
+    authority = false,
+    passphrase,
+    algorithm = 'ecdsa-sha256',
+    notBefore = new Date(Date.now() - DAY),
+    notAfter = new Date(Date.now() + 30 * DAY)
+  },
+  issuer
+) {
   const x509 = library();
   const keys = await makeKeys(algorithm);
   const subject = new x509.Name([{ CN: [commonName] }]).toString();
@@ -98,7 +110,7 @@ async function makeCertificate({
   }
   const alternatives = [
     ...names.map(value => ({ type: 'dns', value })),
-    ...addresses.map(value => ({ type: 'ip', value })),
+    ...addresses.map(value => ({ type: 'ip', value }))
   ];
   if (alternatives.length) extensions.push(new x509.SubjectAlternativeNameExtension(alternatives));
   extensions.push(await x509.SubjectKeyIdentifierExtension.create(keys.pair.publicKey));
@@ -107,14 +119,21 @@ async function makeCertificate({
   const certificate = await x509.X509CertificateGenerator.create({
     // A positive number, of which no two are the same.
     serialNumber: '4' + crypto.randomBytes(15).toString('hex'),
-    subject, issuer: issuer?.certificate.subject ?? subject, notBefore, notAfter, extensions,
-    publicKey: keys.pair.publicKey, signingKey: signer.pair.privateKey, signingAlgorithm: signer.algorithm,
+    subject,
+    issuer: issuer?.certificate.subject ?? subject,
+    notBefore,
+    notAfter,
+    extensions,
+    publicKey: keys.pair.publicKey,
+    signingKey: signer.pair.privateKey,
+    signingAlgorithm: signer.algorithm
   });
   const cipher = passphrase === undefined ? {} : { cipher: 'aes-256-cbc', passphrase };
   return {
     cert: certificate.toString('pem') + '\n',
     key: keys.private.export({ type: 'pkcs8', format: 'pem', ...cipher }),
-    certificate, keys,
+    certificate,
+    keys
   };
 }
 
@@ -147,12 +166,16 @@ class Certificates {
     this.server = await issue({ commonName: 'localhost', ...HERE });
     /** @type {{cert: string, key: string}} as `server`, but expired yesterday */
     this.expired = await issue({
-      commonName: 'localhost', ...HERE,
-      notBefore: new Date(Date.now() - 9 * DAY), notAfter: new Date(Date.now() - DAY),
+      commonName: 'localhost',
+      ...HERE,
+      notBefore: new Date(Date.now() - 9 * DAY),
+      notAfter: new Date(Date.now() - DAY)
     });
     /** @type {{cert: string, key: string}} as `server`, but for another host */
     this.wrongName = await issue({
-      commonName: 'other.example', names: ['other.example'], addresses: ['192.0.2.1'],
+      commonName: 'other.example',
+      names: ['other.example'],
+      addresses: ['192.0.2.1']
     });
     /** @type {{cert: string, key: string}} for localhost, signed by itself */
     this.selfSigned = pem(await makeCertificate({ commonName: 'localhost', ...HERE, algorithm }));
@@ -162,7 +185,8 @@ class Certificates {
      * trusts
      */
     this.unknownAuthority = {
-      ...pem(await makeCertificate({ commonName: 'localhost', ...HERE }, stranger)), ca: stranger.cert,
+      ...pem(await makeCertificate({ commonName: 'localhost', ...HERE }, stranger)),
+      ca: stranger.cert
     };
     /** @type {{cert: string, key: string}} of the client `postgres` */
     this.client = await issue({ commonName: 'postgres', usage: 'client' });

@@ -145,7 +145,7 @@ class Channel {
     this.#delivered += piece.length;
     this.opposite.answered = true;
     if (this.#rate) {
-      this.#paidUntil = Math.max(this.#paidUntil, performance.now()) + piece.length / this.#rate * 1000;
+      this.#paidUntil = Math.max(this.#paidUntil, performance.now()) + (piece.length / this.#rate) * 1000;
     }
     this.#draining = !this.to.write(piece) && !this.to.destroyed;
     if (this.#pieceSize) {

@@ -24,12 +24,15 @@ const templates = new Map();
 async function makeTemplate({ bin, version, env }) {
   const data = path.join(makeDirectory('template', serverIds()), 'data');
   const locale = version >= 17 ? ['--locale-provider=builtin', '--builtin-locale=C.UTF-8'] : [];
-  await run(path.join(bin, 'initdb'), [
-    '-D', data, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--locale=C.UTF-8', ...locale, '--no-sync',
-  ], { ...serverIds(), env });
+  await run(
+    path.join(bin, 'initdb'),
+    ['-D', data, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--locale=C.UTF-8', ...locale, '--no-sync'],
+    { ...serverIds(), env }
+  );
   await run(path.join(bin, 'postgres'), ['--single', '-F', '-D', data, 'postgres'], {
-    ...serverIds(), env,
-    input: `CREATE ROLE ${ADMIN.user} SUPERUSER REPLICATION LOGIN PASSWORD '${ADMIN.password}'\n`,
+    ...serverIds(),
+    env,
+    input: `CREATE ROLE ${ADMIN.user} SUPERUSER REPLICATION LOGIN PASSWORD '${ADMIN.password}'\n`
   });
   return data;
 }
@@ -58,7 +61,10 @@ function makeServerDirectory() {
  */
 async function copyData(from, to, { running = false } = {}) {
   await run('cp', ['-Rp', from, to], serverIds()).catch(error => {
-    const vanished = error.stderr?.trim().split('\n').every(line => /No such file or directory/.test(line));
+    const vanished = error.stderr
+      ?.trim()
+      .split('\n')
+      .every(line => /No such file or directory/.test(line));
     if (!running || !vanished) throw error;
   });
 }
@@ -110,7 +116,7 @@ const SETTINGS = {
   log_line_prefix: '%m [%p] %q%u@%d ',
   jit: false,
   timezone: 'UTC',
-  log_timezone: 'UTC',
+  log_timezone: 'UTC'
 };
 
 /**
@@ -120,7 +126,8 @@ const SETTINGS = {
  */
 function configText(settings) {
   return Object.entries(settings)
-    .map(([name, value]) => `${name} = '${String(value).replace(/['\\]/g, '$&$&')}'\n`).join('');
+    .map(([name, value]) => `${name} = '${String(value).replace(/['\\]/g, '$&$&')}'\n`)
+    .join('');
 }
 
 /**
@@ -148,5 +155,12 @@ function hbaText(auth, hba) {
 }
 
 module.exports = {
-  ADMIN, SETTINGS, makeServerDirectory, makeCluster, copyData, writeServerFile, configText, hbaText,
+  ADMIN,
+  SETTINGS,
+  makeServerDirectory,
+  makeCluster,
+  copyData,
+  writeServerFile,
+  configText,
+  hbaText
 };

@@ -15,8 +15,7 @@ class ExternalServer {
   /** @param {URL} url */
   constructor(url) {
     this.external = true;
-    const part = (name, value) =>
-      url.searchParams.get(name) ?? (value === '' ? undefined : decodeURIComponent(value));
+    const part = (name, value) => url.searchParams.get(name) ?? (value === '' ? undefined : decodeURIComponent(value));
     const host = part('host', url.hostname.replace(/^\[|\]$/g, '')) ?? '127.0.0.1';
     this.url = url.href;
     this.host = host;
@@ -29,8 +28,9 @@ class ExternalServer {
     this.socketPath = host.startsWith('/') ? `${host}/.s.PGSQL.${this.port}` : undefined;
     for (const name of FORBIDDEN) {
       this[name] = () => {
-        throw new Error(`server.${name}() is not for the server of DATABASE_URL or PGHOST: ` +
-          'use startServer({ external: false })');
+        throw new Error(
+          `server.${name}() is not for the server of DATABASE_URL or PGHOST: ` + 'use startServer({ external: false })'
+        );
       };
     }
   }
@@ -70,11 +70,15 @@ class ExternalServer {
     const { host, port, user, password, sslmode } = this;
     const encrypted = /^(?:require|verify)/.test(sslmode ?? '');
     return new Client({
-      host, port, user, password, database,
+      host,
+      port,
+      user,
+      password,
+      database,
       ssl: encrypted ? { rejectUnauthorized: sslmode !== 'require' } : undefined,
       types: {
-        getTypeParser: (oid, format) => format === 'binary' ? types.getTypeParser(oid, format) : text => text,
-      },
+        getTypeParser: (oid, format) => (format === 'binary' ? types.getTypeParser(oid, format) : text => text)
+      }
     });
   }
 
@@ -88,8 +92,9 @@ class ExternalServer {
     const [{ table, comment }] = await this.sql(`
       SELECT to_regclass('users') AS table, obj_description(to_regclass('users'), 'pg_class') AS comment`);
     if (table !== null && comment !== SAMPLE_COMMENT) {
-      throw new Error('the database has a table "users" already, which is not the sample: ' +
-        'name an empty one in DATABASE_URL');
+      throw new Error(
+        'the database has a table "users" already, which is not the sample: ' + 'name an empty one in DATABASE_URL'
+      );
     }
     if (table !== null) {
       const [row] = await this.sql('SELECT count(*) AS count FROM users');
@@ -112,7 +117,12 @@ class ExternalServer {
 
 /** Rows of the last result with columns. */
 function lastRows(results) {
-  return [results].flat().filter(({ fields }) => fields.length).at(-1)?.rows ?? [];
+  return (
+    [results]
+      .flat()
+      .filter(({ fields }) => fields.length)
+      .at(-1)?.rows ?? []
+  );
 }
 
 /**
@@ -125,8 +135,12 @@ function externalUrl(env) {
   if (!env.PGHOST) return undefined;
   const url = new URL('postgres://localhost/');
   const values = {
-    host: env.PGHOST, port: env.PGPORT, user: env.PGUSER, password: env.PGPASSWORD, dbname: env.PGDATABASE,
-    sslmode: env.PGSSLMODE,
+    host: env.PGHOST,
+    port: env.PGPORT,
+    user: env.PGUSER,
+    password: env.PGPASSWORD,
+    dbname: env.PGDATABASE,
+    sslmode: env.PGSSLMODE
   };
   for (const [name, value] of Object.entries(values)) if (value) url.searchParams.set(name, value);
   return url;

@@ -52,8 +52,7 @@ let root;
 function tell(line) {
   if (!guardian) {
     // In a session of its own, so that Ctrl-C at the terminal does not reach it.
-    guardian = spawn('/bin/sh', ['-c', SCRIPT],
-      { detached: true, stdio: ['pipe', 'ignore', 'ignore'], cwd: '/' });
+    guardian = spawn('/bin/sh', ['-c', SCRIPT], { detached: true, stdio: ['pipe', 'ignore', 'ignore'], cwd: '/' });
     guardian.on('error', () => {});
     guardian.stdin.on('error', () => {});
     guardian.unref();
@@ -146,7 +145,9 @@ function run(command, args, { input, ...options } = {}) {
     child.ref();
     const output = { stdout: '', stderr: '' };
     for (const name of ['stdout', 'stderr']) {
-      child[name].setEncoding('utf8').on('data', text => { output[name] += text; });
+      child[name].setEncoding('utf8').on('data', text => {
+        output[name] += text;
+      });
     }
     child.stdin.on('error', () => {});
     child.stdin.end(input);

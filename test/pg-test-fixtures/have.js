@@ -12,8 +12,10 @@ const { SERVER_VERSION } = require('./binaries.js');
  */
 const PROGRAMS = {
   pgbouncer: {
-    names: ['pgbouncer'], places: ['/usr/sbin', '/usr/local/sbin'],
-    variable: 'PGBOUNCER_PATH', install: 'pgbouncer',
+    names: ['pgbouncer'],
+    places: ['/usr/sbin', '/usr/local/sbin'],
+    variable: 'PGBOUNCER_PATH',
+    install: 'pgbouncer'
   },
   websockify: { names: ['websockify'], places: ['/usr/bin'], variable: 'WEBSOCKIFY_PATH', install: 'websockify' },
   nginx: { names: ['nginx'], places: ['/usr/sbin'], variable: 'NGINX_PATH', install: 'nginx-light' },
@@ -23,8 +25,9 @@ const PROGRAMS = {
   chromium: {
     names: ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'],
     places: ['/usr/bin'],
-    variable: 'CHROMIUM_PATH', install: 'chromium',
-  },
+    variable: 'CHROMIUM_PATH',
+    install: 'chromium'
+  }
 };
 
 /**
@@ -40,8 +43,7 @@ function have(what) {
   const named = process.env[program.variable];
   if (named) return fs.existsSync(named) ? named : undefined;
   const places = [...(process.env.PATH ?? '').split(path.delimiter).filter(Boolean), ...program.places];
-  return program.names.flatMap(name => places.map(place => path.join(place, name)))
-    .find(file => fs.existsSync(file));
+  return program.names.flatMap(name => places.map(place => path.join(place, name))).find(file => fs.existsSync(file));
 }
 
 /**

@@ -26,9 +26,20 @@ async function startHole({ host = '127.0.0.1', port: wanted = 0 } = {}) {
   worker.unref();
   const sockets = [];
   for (let isFull = false; !isFull;) {
-    const socket = net.connect(port, host).unref().on('error', () => {});
+    const socket = net
+      .connect(port, host)
+      .unref()
+      .on('error', () => {});
     sockets.push(socket);
-    isFull = await Promise.race([once(socket, 'connect').then(() => false, () => false), new Promise(done => { setTimeout(done, ROOM, true); })]);
+    isFull = await Promise.race([
+      once(socket, 'connect').then(
+        () => false,
+        () => false
+      ),
+      new Promise(done => {
+        setTimeout(done, ROOM, true);
+      })
+    ]);
   }
   const stop = async () => {
     for (const socket of sockets) socket.destroy();

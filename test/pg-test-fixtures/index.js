@@ -15,7 +15,21 @@ const { startStandby } = require('./standby.js');
 const { startWebsockify } = require('./websockify.js');
 
 module.exports = {
-  startServer, startStandby, startProxy, startHole, startPgBouncer, startWebsockify, startNginx,
-  makeCertificates, findBinaries, findBrowser, launchBrowser,
-  have, skipUnless, skipBefore, SERVER_VERSION, freePort, SAMPLE_ID,
+  startServer,
+  startStandby,
+  startProxy,
+  startHole,
+  startPgBouncer,
+  startWebsockify,
+  startNginx,
+  makeCertificates,
+  findBinaries,
+  findBrowser,
+  launchBrowser,
+  have,
+  skipUnless,
+  skipBefore,
+  SERVER_VERSION,
+  freePort,
+  SAMPLE_ID
 };

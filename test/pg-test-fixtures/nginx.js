@@ -27,7 +27,9 @@ class Nginx {
   }
 
   /** What it has logged. */
-  log() { return fs.readFileSync(this.logFile, 'utf8'); }
+  log() {
+    return fs.readFileSync(this.logFile, 'utf8');
+  }
 
   /** Ends it and its connections at once. */
   async stop() {
@@ -49,14 +51,21 @@ async function startNginx({ target, settings = '' }) {
   const port = await freePort();
   const directory = makeDirectory('nginx');
   const log = fs.openSync(path.join(directory, 'log'), 'a');
-  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(name => `${name}_temp_path ${directory}/${name};`).join(' ');
-  fs.writeFileSync(path.join(directory, 'conf'), `daemon off; master_process off; pid ${directory}/pid; error_log stderr;
+  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
+    .map(name => `${name}_temp_path ${directory}/${name};`)
+    .join(' ');
+  fs.writeFileSync(
+    path.join(directory, 'conf'),
+    `daemon off; master_process off; pid ${directory}/pid; error_log stderr;
     events {}
-    http { access_log off; ${temporary} server { listen 127.0.0.1:${port}; location / { proxy_pass ${target}; ${settings} } } }`);
-  const child = spawnGuarded(need('nginx'), ['-p', directory, '-e', 'stderr', '-c', path.join(directory, 'conf')], { stdio: ['ignore', log, log] });
+    http { access_log off; ${temporary} server { listen 127.0.0.1:${port}; location / { proxy_pass ${target}; ${settings} } } }`
+  );
+  const child = spawnGuarded(need('nginx'), ['-p', directory, '-e', 'stderr', '-c', path.join(directory, 'conf')], {
+    stdio: ['ignore', log, log]
+  });
   fs.closeSync(log);
   const nginx = new Nginx(child, port, directory);
-  for (const until = Date.now() + LIMIT; !await canConnect(port); await sleep(20)) {
+  for (const until = Date.now() + LIMIT; !(await canConnect(port)); await sleep(20)) {
     if (child.exitCode === null && Date.now() < until) continue;
     await nginx.stop();
     throw new Error(`nginx does not start:\n${nginx.log()}`);

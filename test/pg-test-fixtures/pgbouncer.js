@@ -38,7 +38,9 @@ class PgBouncer {
   }
 
   /** Its process. */
-  get pid() { return this.#child.pid; }
+  get pid() {
+    return this.#child.pid;
+  }
 
   /** What a client needs to connect; the password isn't asked for. */
   get config() {
@@ -63,15 +65,18 @@ class PgBouncer {
     const { name } = serverUser();
     // As root it wants to be told whom to run as.
     const args = name ? ['-u', name] : [];
-    this.#child = spawnGuarded(need('pgbouncer'), [...args, path.join(this.#directory, 'ini')],
-      { stdio: ['ignore', log, log] });
+    this.#child = spawnGuarded(need('pgbouncer'), [...args, path.join(this.#directory, 'ini')], {
+      stdio: ['ignore', log, log]
+    });
     fs.closeSync(log);
     let ended = false;
     this.#exited = new Promise(resolve => {
       this.#child.once('error', resolve);
       this.#child.once('exit', resolve);
-    }).then(() => { ended = true; });
-    for (const until = Date.now() + LIMIT; !await canConnect(this.port); await sleep(10)) {
+    }).then(() => {
+      ended = true;
+    });
+    for (const until = Date.now() + LIMIT; !(await canConnect(this.port)); await sleep(10)) {
       if (!ended && Date.now() < until) continue;
       await this.stop();
       throw new Error(`pgbouncer does not start:\n${this.log()}`);
@@ -125,21 +130,34 @@ async function startPgBouncer({ target, mode = 'transaction', poolSize = 2, sett
   const { max_prepared_statements: statements, ...others } = settings;
   const [major, minor] = version.split('.').map(Number);
   const section = {
-    listen_addr: '127.0.0.1', listen_port: port, unix_socket_dir: directory,
-    auth_type: 'trust', auth_file: path.join(directory, 'users'), admin_users: target.user,
-    pool_mode: mode, default_pool_size: poolSize, max_client_conn: 1000,
+    listen_addr: '127.0.0.1',
+    listen_port: port,
+    unix_socket_dir: directory,
+    auth_type: 'trust',
+    auth_file: path.join(directory, 'users'),
+    admin_users: target.user,
+    pool_mode: mode,
+    default_pool_size: poolSize,
+    max_client_conn: 1000,
     ignore_startup_parameters: 'extra_float_digits',
-    ...statements !== undefined && (major > 1 || minor >= 21) ? { max_prepared_statements: statements } : {},
-    ...others,
+    ...(statements !== undefined && (major > 1 || minor >= 21) ? { max_prepared_statements: statements } : {}),
+    ...others
   };
   const lines = [
-    '[databases]', `* = host=${target.host} port=${target.port}`,
-    '[pgbouncer]', ...Object.entries(section).map(([name, value]) => `${name} = ${value}`), '',
+    '[databases]',
+    `* = host=${target.host} port=${target.port}`,
+    '[pgbouncer]',
+    ...Object.entries(section).map(([name, value]) => `${name} = ${value}`),
+    ''
   ];
   const quote = text => `"${String(text ?? '').replaceAll('"', '""')}"`;
   writeServerFile(path.join(directory, 'ini'), lines.join('\n'));
-  writeServerFile(path.join(directory, 'users'), Object.entries({ [target.user]: target.password, ...users })
-    .map(([name, password]) => `${quote(name)} ${quote(password)}\n`).join(''));
+  writeServerFile(
+    path.join(directory, 'users'),
+    Object.entries({ [target.user]: target.password, ...users })
+      .map(([name, password]) => `${quote(name)} ${quote(password)}\n`)
+      .join('')
+  );
   const bouncer = new PgBouncer({ target, mode, version, port, directory });
   await bouncer.start();
   return bouncer;

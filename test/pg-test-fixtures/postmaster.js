@@ -48,9 +48,11 @@ class Postmaster {
     fs.rmSync(path.join(this.data, 'postmaster.pid'), { force: true });
     const log = fs.openSync(this.logFile, 'a');
     const logged = fs.fstatSync(log).size;
-    const child = spawnGuarded(path.join(this.binaries.bin, 'postgres'),
+    const child = spawnGuarded(
+      path.join(this.binaries.bin, 'postgres'),
       ['-D', this.data, '-p', String(port), '-k', this.sockets],
-      { ...serverIds(), env: this.binaries.env, stdio: ['ignore', log, log] });
+      { ...serverIds(), env: this.binaries.env, stdio: ['ignore', log, log] }
+    );
     fs.closeSync(log);
     this.#child = child;
     let failure;
@@ -157,16 +159,22 @@ function isAlive(pid) {
 function childrenOf(parent) {
   if (!fs.existsSync('/proc/self/stat')) {
     const lines = execFileSync('ps', ['-A', '-o', 'pid=,ppid='], { encoding: 'utf8' }).trim().split('\n');
-    return lines.map(line => line.trim().split(/\s+/).map(Number))
-      .filter(pair => pair[1] === parent).map(pair => pair[0]);
+    return lines
+      .map(line => line.trim().split(/\s+/).map(Number))
+      .filter(pair => pair[1] === parent)
+      .map(pair => pair[0]);
   }
-  return fs.readdirSync('/proc').filter(name => /^\d+$/.test(name)).map(Number).filter(pid => {
-    try {
-      return Number(/\) \S+ (\d+)/.exec(fs.readFileSync(`/proc/${pid}/stat`, 'utf8'))[1]) === parent;
-    } catch {
-      return false;
-    }
-  });
+  return fs
+    .readdirSync('/proc')
+    .filter(name => /^\d+$/.test(name))
+    .map(Number)
+    .filter(pid => {
+      try {
+        return Number(/\) \S+ (\d+)/.exec(fs.readFileSync(`/proc/${pid}/stat`, 'utf8'))[1]) === parent;
+      } catch {
+        return false;
+      }
+    });
 }
 
 module.exports = { Postmaster };

@@ -62,7 +62,13 @@ class ProxyConnection {
       const [from, to] = direction === 'toServer' ? [client, server] : [server, client];
       const onFlight = () => this.flights.push({ direction, time: performance.now() - accepted });
       this[direction] = new Channel({
-        from, to, delay, record, onFlight, earliest: earliest[direction], reset: resetSocket,
+        from,
+        to,
+        delay,
+        record,
+        onFlight,
+        earliest: earliest[direction],
+        reset: resetSocket
       });
     }
     this.toServer.opposite = this.toClient;
@@ -77,7 +83,7 @@ class ProxyConnection {
     const flights = direction => this.flights.filter(flight => flight.direction === direction).length;
     return {
       flights: { toServer: flights('toServer'), toClient: flights('toClient') },
-      bytes: { toServer: this.toServer.bytes, toClient: this.toClient.bytes },
+      bytes: { toServer: this.toServer.bytes, toClient: this.toClient.bytes }
     };
   }
 
@@ -153,7 +159,7 @@ class ProxyConnection {
    * @param {'cut' | 'reset' | 'stall' | ((connection: ProxyConnection) => void)} action
    */
   after(direction, bytes, action) {
-    this[direction].after(bytes, () => typeof action === 'string' ? this[action]() : action(this));
+    this[direction].after(bytes, () => (typeof action === 'string' ? this[action]() : action(this)));
   }
 
   /** The channels of a direction, both when none is given. */

@@ -20,8 +20,9 @@ async function psql(url, text, { args = ['-A', '-t'], env = {} } = {}) {
   const password = decodeURIComponent(bare.password);
   bare.password = '';
   const secret = password ? { PGPASSWORD: password } : {};
-  return run(need('psql'), ['-X', '-q', '-v', 'ON_ERROR_STOP=1', ...args, '-d', bare.href, '-c', text],
-    { env: { PATH: process.env.PATH, LC_ALL: 'C.UTF-8', ...secret, ...env } });
+  return run(need('psql'), ['-X', '-q', '-v', 'ON_ERROR_STOP=1', ...args, '-d', bare.href, '-c', text], {
+    env: { PATH: process.env.PATH, LC_ALL: 'C.UTF-8', ...secret, ...env }
+  });
 }
 
 module.exports = { psql };

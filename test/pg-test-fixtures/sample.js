@@ -30,7 +30,7 @@ async function loadSample(query, count, progress = () => {}) {
       SELECT CASE number WHEN 0 THEN '${SAMPLE_ID}' ELSE md5('user ' || number)::uuid END, 'User ' || number,
         number::text, md5('password ' || number)
       FROM generate_series(${done}, ${next - 1}) AS number`);
-    progress(done = next, count);
+    progress((done = next), count);
   }
   await query('VACUUM ANALYZE users');
 }

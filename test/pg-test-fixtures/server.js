@@ -8,7 +8,13 @@ const { setTimeout: sleep } = require('node:timers/promises');
 const { findBinaries } = require('./binaries.js');
 const { makeCertificates } = require('./certificates.js');
 const {
-  ADMIN, SETTINGS, makeServerDirectory, makeCluster, writeServerFile, configText, hbaText,
+  ADMIN,
+  SETTINGS,
+  makeServerDirectory,
+  makeCluster,
+  writeServerFile,
+  configText,
+  hbaText
 } = require('./cluster.js');
 const { findExternal } = require('./external.js');
 const { freePort } = require('./ports.js');
@@ -49,7 +55,10 @@ class Server {
     this.tls = tls;
     this.logFile = path.join(directory, 'log');
     this.#postmaster = new Postmaster({
-      binaries, data, sockets: this.socketDirectory, logFile: this.logFile,
+      binaries,
+      data,
+      sockets: this.socketDirectory,
+      logFile: this.logFile
     });
   }
 
@@ -61,7 +70,7 @@ class Server {
   /** What a client needs to connect over TCP. */
   get config() {
     const { host, port, user, password, database } = this;
-    return { host, port, user, database, ...password === undefined ? {} : { password } };
+    return { host, port, user, database, ...(password === undefined ? {} : { password }) };
   }
 
   /** The same as a connection string. */
@@ -92,7 +101,7 @@ class Server {
    */
   async start(port = this.port) {
     for (let tries = 20; ; tries--) {
-      this.port = port ?? await freePort();
+      this.port = port ?? (await freePort());
       try {
         return await this.#postmaster.start(this.port);
       } catch (error) {
@@ -171,7 +180,7 @@ class Server {
 }
 
 /** SQL string. */
-const literal = text => `'${String(text).replaceAll('\'', '\'\'')}'`;
+const literal = text => `'${String(text).replaceAll("'", "''")}'`;
 /** SQL name. */
 const identifier = text => `"${String(text).replaceAll('"', '""')}"`;
 
@@ -182,7 +191,7 @@ const identifier = text => `"${String(text).replaceAll('"', '""')}"`;
  */
 function setupStatements({ auth, users, user, password, database }) {
   const statements = [];
-  const method = name => typeof auth === 'string' ? auth : auth[name] ?? auth.all ?? 'trust';
+  const method = name => (typeof auth === 'string' ? auth : (auth[name] ?? auth.all ?? 'trust'));
   const setPassword = (name, secret, encryption = method(name) === 'md5' ? 'md5' : 'scram-sha-256') => {
     statements.push(`SET password_encryption = '${encryption}'`);
     statements.push(`ALTER ROLE ${identifier(name)} PASSWORD ${literal(secret)}`);
@@ -266,11 +275,20 @@ const NEEDS_PASSWORD = /^(?:password|md5|scram-sha-256)/;
  */
 async function startServer(options = {}) {
   const {
-    auth = 'trust', hba, tls, users = {}, user = 'postgres', database = 'postgres', settings = {},
-    sample, progress, port,
+    auth = 'trust',
+    hba,
+    tls,
+    users = {},
+    user = 'postgres',
+    database = 'postgres',
+    settings = {},
+    sample,
+    progress,
+    port
   } = options;
-  const special = Object.keys(options).some(name =>
-    !['sample', 'progress', 'external'].includes(name) && options[name] !== undefined);
+  const special = Object.keys(options).some(
+    name => !['sample', 'progress', 'external'].includes(name) && options[name] !== undefined
+  );
   if (!special && options.external !== false) {
     const external = await findExternal({ sample, progress });
     if (external) return external;
@@ -278,9 +296,11 @@ async function startServer(options = {}) {
 
   const binaries = await findBinaries(options);
   const certificates = tls === true ? await makeCertificates() : tls || undefined;
-  const method = typeof auth === 'string' ? auth : auth[user] ?? auth.all ?? 'trust';
+  const method = typeof auth === 'string' ? auth : (auth[user] ?? auth.all ?? 'trust');
   const listed = users[user]?.password ?? users[user];
-  const password = options.password ?? (typeof listed === 'string' ? listed : undefined) ??
+  const password =
+    options.password ??
+    (typeof listed === 'string' ? listed : undefined) ??
     (NEEDS_PASSWORD.test(method) ? 'postgres' : undefined);
 
   const directory = makeServerDirectory();
@@ -288,8 +308,10 @@ async function startServer(options = {}) {
 
   const tlsSettings = certificates ? writeCertificates(data, certificates) : {};
   const quiet = binaries.version >= 18 ? { md5_password_warnings: false } : {};
-  writeServerFile(path.join(data, 'postgresql.conf'),
-    configText({ ...SETTINGS, ...quiet, ...tlsSettings, ...settings }));
+  writeServerFile(
+    path.join(data, 'postgresql.conf'),
+    configText({ ...SETTINGS, ...quiet, ...tlsSettings, ...settings })
+  );
   writeServerFile(path.join(data, 'pg_hba.conf'), hbaText(auth, hba));
 
   const server = new Server({ directory, binaries, data, user, password, database, tls: certificates });

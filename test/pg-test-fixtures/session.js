@@ -19,7 +19,9 @@ class Session {
       this.#data = this.#data.length ? Buffer.concat([this.#data, chunk]) : chunk;
       this.#waiting?.();
     });
-    socket.on('error', error => { this.#closed ??= error; });
+    socket.on('error', error => {
+      this.#closed ??= error;
+    });
     socket.on('close', () => {
       this.#closed ??= new Error('the server closed the connection');
       this.#waiting?.();
@@ -38,7 +40,9 @@ class Session {
         }
       }
       if (this.#closed) throw this.#closed;
-      await new Promise(resolve => { this.#waiting = resolve; });
+      await new Promise(resolve => {
+        this.#waiting = resolve;
+      });
     }
   }
 
@@ -97,10 +101,13 @@ class Session {
     });
     const session = new Session(socket);
     try {
-      session.#send('', Buffer.concat([
-        Buffer.from([0, 3, 0, 0]),
-        Buffer.from(`user\0${user}\0database\0${database}\0application_name\0pg-test-fixtures\0\0`),
-      ]));
+      session.#send(
+        '',
+        Buffer.concat([
+          Buffer.from([0, 3, 0, 0]),
+          Buffer.from(`user\0${user}\0database\0${database}\0application_name\0pg-test-fixtures\0\0`)
+        ])
+      );
       await session.#untilReady(password);
       return session;
     } catch (error) {

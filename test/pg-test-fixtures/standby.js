@@ -59,9 +59,10 @@ class Standby extends Server {
 async function backup(primary, data) {
   // The session that begins a backup has to end it.
   const session = await primary.session();
-  const [start, stop] = primary.version >= 15
-    ? ['pg_backup_start(\'standby\', true)', 'pg_backup_stop(false)']
-    : ['pg_start_backup(\'standby\', true, false)', 'pg_stop_backup(false, false)'];
+  const [start, stop] =
+    primary.version >= 15
+      ? ["pg_backup_start('standby', true)", 'pg_backup_stop(false)']
+      : ["pg_start_backup('standby', true, false)", 'pg_stop_backup(false, false)'];
   try {
     await session.query(`SELECT ${start}`);
     await copyData(primary.dataDirectory, data, { running: true });
@@ -93,12 +94,24 @@ async function startStandby(primary, { settings = {}, port } = {}) {
   await backup(primary, data);
   const quote = text => `'${String(text).replace(/['\\]/g, '\\$&')}'`;
   const conninfo = Object.entries({
-    host: primary.socketDirectory, port: primary.port, ...ADMIN, application_name: path.basename(directory),
-  }).map(([name, value]) => `${name}=${quote(value)}`).join(' ');
+    host: primary.socketDirectory,
+    port: primary.port,
+    ...ADMIN,
+    application_name: path.basename(directory)
+  })
+    .map(([name, value]) => `${name}=${quote(value)}`)
+    .join(' ');
   const config = path.join(data, 'postgresql.conf');
-  writeServerFile(config, fs.readFileSync(config, 'utf8') + configText({
-    primary_conninfo: conninfo, hot_standby: true, wal_retrieve_retry_interval: '100ms', ...settings,
-  }));
+  writeServerFile(
+    config,
+    fs.readFileSync(config, 'utf8') +
+      configText({
+        primary_conninfo: conninfo,
+        hot_standby: true,
+        wal_retrieve_retry_interval: '100ms',
+        ...settings
+      })
+  );
   writeServerFile(path.join(data, 'standby.signal'), '');
   const { binaries, user, password, database, tls } = primary;
   const standby = new Standby({ primary, directory, binaries, data, user, password, database, tls });

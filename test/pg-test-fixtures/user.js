@@ -25,19 +25,19 @@ function id(option, name) {
  */
 function serverUser() {
   if (user) return user;
-  if (process.getuid?.() !== 0) return user = {};
+  if (process.getuid?.() !== 0) return (user = {});
   if (id('-u', 'postgres') === undefined) {
     // The first is of Debian, Red Hat and so on, the second of Alpine.
     for (const [command, ...args] of [
       ['useradd', '--system', '--user-group', '--no-create-home', '--shell', '/bin/false', 'postgres'],
-      ['adduser', '-S', '-D', '-H', '-s', '/bin/false', 'postgres'],
+      ['adduser', '-S', '-D', '-H', '-s', '/bin/false', 'postgres']
     ]) {
       if (spawnSync(command, args, { stdio: 'ignore' }).status === 0) break;
     }
   }
   for (const name of ['postgres', 'nobody']) {
     const uid = id('-u', name);
-    if (uid) return user = { uid, gid: id('-g', name), name };
+    if (uid) return (user = { uid, gid: id('-g', name), name });
   }
   throw new Error('PostgreSQL does not run as root, and there is no user postgres or nobody to run it as');
 }

@@ -27,10 +27,14 @@ class Websockify {
   }
 
   /** Where a client connects to, without TLS. */
-  get url() { return `ws://${this.host}:${this.port}/`; }
+  get url() {
+    return `ws://${this.host}:${this.port}/`;
+  }
 
   /** What it has logged. */
-  log() { return fs.readFileSync(this.logFile, 'utf8'); }
+  log() {
+    return fs.readFileSync(this.logFile, 'utf8');
+  }
 
   /** Ends it and its connections at once. */
   async stop() {
@@ -54,12 +58,15 @@ async function startWebsockify({ target, tls }) {
   const port = await freePort();
   const directory = makeDirectory('websockify');
   const log = fs.openSync(path.join(directory, 'log'), 'a');
-  const args = [...tls ? ['--ssl-only', `--cert=${tls.certFile}`, `--key=${tls.keyFile}`] : [],
-    `127.0.0.1:${port}`, `${target.host}:${target.port}`];
+  const args = [
+    ...(tls ? ['--ssl-only', `--cert=${tls.certFile}`, `--key=${tls.keyFile}`] : []),
+    `127.0.0.1:${port}`,
+    `${target.host}:${target.port}`
+  ];
   const child = spawnGuarded(need('websockify'), args, { stdio: ['ignore', log, log] });
   fs.closeSync(log);
   const proxy = new Websockify(child, port, directory);
-  for (const until = Date.now() + LIMIT; !await canConnect(port); await sleep(20)) {
+  for (const until = Date.now() + LIMIT; !(await canConnect(port)); await sleep(20)) {
     if (child.exitCode === null && Date.now() < until) continue;
     await proxy.stop();
     throw new Error(`websockify does not start:\n${proxy.log()}`);

@@ -9,7 +9,9 @@ const pg = require('../../lib/pg');
 
 describe('A client of quickgres/pg', () => {
   let server, client;
-  before(async () => { server = await sharedServer(); });
+  before(async () => {
+    server = await sharedServer();
+  });
   beforeEach(async () => {
     client = new pg.Client(server.config);
     await client.connect();
@@ -36,28 +38,43 @@ describe('A client of quickgres/pg', () => {
     await assert.rejects(other.connect(), /Client has already been connected\. You cannot reuse a client\./);
     await other.end();
     const third = new pg.Client(server.config);
-    await new Promise((resolve, reject) => third.connect(error => error ? reject(error) : resolve()));
+    await new Promise((resolve, reject) => third.connect(error => (error ? reject(error) : resolve())));
     await new Promise(resolve => third.end(resolve));
   });
 
   it('tells by promise or callback why it cannot connect', async () => {
     const nowhere = { ...server.config, port: 1 };
-    await assert.rejects(new pg.Client({ ...nowhere, host: '127.0.0.1' }).connect(), { code: 'ECONNREFUSED', syscall: 'connect', address: '127.0.0.1', port: 1 });
+    await assert.rejects(new pg.Client({ ...nowhere, host: '127.0.0.1' }).connect(), {
+      code: 'ECONNREFUSED',
+      syscall: 'connect',
+      address: '127.0.0.1',
+      port: 1
+    });
     const error = await new Promise(resolve => new pg.Client(nowhere).connect(resolve));
     assert.equal(error.code, 'ECONNREFUSED');
     for (const port of [99999, -1, 'none']) {
       const message = `Port should be >= 0 and < 65536. Received type number (${Number(port)}).`;
-      await assert.rejects(new pg.Client({ ...server.config, port }).connect(), { name: 'RangeError', code: 'ERR_SOCKET_BAD_PORT', message });
+      await assert.rejects(new pg.Client({ ...server.config, port }).connect(), {
+        name: 'RangeError',
+        code: 'ERR_SOCKET_BAD_PORT',
+        message
+      });
       await assert.rejects(new pg.Pool({ ...server.config, port }).query('SELECT 1'), { code: 'ERR_SOCKET_BAD_PORT' });
     }
     const unknown = new pg.Client({ ...server.config, database: 'nowhere' });
     await assert.rejects(unknown.connect(), each => each instanceof pg.DatabaseError && each.code === '3D000');
     const nobody = new pg.Client({ ...server.config, user: 'nobody here' }); // the words of the server, and no others
-    await assert.rejects(nobody.connect(), { name: 'error', code: '28000', message: 'role "nobody here" does not exist' });
+    await assert.rejects(nobody.connect(), {
+      name: 'error',
+      code: '28000',
+      message: 'role "nobody here" does not exist'
+    });
   });
 
   it('gives up a server that says nothing for connectionTimeoutMillis', async () => {
-    const silent = require('node:net').createServer(() => {}).listen(0, '127.0.0.1');
+    const silent = require('node:net')
+      .createServer(() => {})
+      .listen(0, '127.0.0.1');
     await once(silent, 'listening');
     const waiting = new pg.Client({ host: '127.0.0.1', port: silent.address().port, connectionTimeoutMillis: 20 });
     await assert.rejects(waiting.connect(), { message: 'timeout expired' });
@@ -70,7 +87,10 @@ describe('A client of quickgres/pg', () => {
     const result = await client.query({ text: 'SELECT 1 AS a, 2 AS a', rowMode: 'array' });
     assert.deepEqual(result.rows, [[1, 2]]);
     const given = await new Promise((resolve, reject) => {
-      assert.equal(client.query('SELECT 7 AS n', (error, each) => error ? reject(error) : resolve(each)), undefined);
+      assert.equal(
+        client.query('SELECT 7 AS n', (error, each) => (error ? reject(error) : resolve(each))),
+        undefined
+      );
     });
     assert.deepEqual(given.rows, [{ n: 7 }]);
     const failed = await new Promise(resolve => client.query('SELECT $1::int', ['x'], resolve));
@@ -79,14 +99,24 @@ describe('A client of quickgres/pg', () => {
 
   it('gives an array for several statements, and what describes each result', async () => {
     const [created, inserted, selected] = await client.query(
-      'CREATE TEMP TABLE pets (id int, name varchar(9)); INSERT INTO pets VALUES (1, \'Rex\'), (2, NULL); SELECT * FROM pets');
+      "CREATE TEMP TABLE pets (id int, name varchar(9)); INSERT INTO pets VALUES (1, 'Rex'), (2, NULL); SELECT * FROM pets"
+    );
     assert.deepEqual([created.command, created.rowCount, created.rows, created.fields], ['CREATE', null, [], []]);
     assert.deepEqual([inserted.command, inserted.rowCount, inserted.oid], ['INSERT', 2, 0]);
-    assert.deepEqual(selected.rows, [{ id: 1, name: 'Rex' }, { id: 2, name: null }]);
+    assert.deepEqual(selected.rows, [
+      { id: 1, name: 'Rex' },
+      { id: 2, name: null }
+    ]);
     assert.equal(selected.rowCount, 2);
     const [, { tableID, ...field }] = selected.fields;
-    assert.deepEqual(field,
-      { name: 'name', columnID: 2, dataTypeID: 1043, dataTypeSize: -1, dataTypeModifier: 13, format: 'text' });
+    assert.deepEqual(field, {
+      name: 'name',
+      columnID: 2,
+      dataTypeID: 1043,
+      dataTypeSize: -1,
+      dataTypeModifier: 13,
+      format: 'text'
+    });
     assert.ok(tableID > 0);
     const empty = await client.query('');
     assert.deepEqual([empty.command, empty.rowCount, empty.rows], [null, null, []]);
@@ -97,8 +127,10 @@ describe('A client of quickgres/pg', () => {
     const error = await client.query('INSERT INTO pets VALUES ($1), ($1)', ['Rex']).catch(each => each);
     assert.ok(error instanceof pg.DatabaseError && error instanceof Error);
     const { name, code, severity, constraint, table, detail, line } = error;
-    assert.deepEqual([name, code, severity, constraint, table, detail, typeof line],
-      ['error', '23505', 'ERROR', 'names', 'pets', 'Key (name)=(Rex) already exists.', 'string']);
+    assert.deepEqual(
+      [name, code, severity, constraint, table, detail, typeof line],
+      ['error', '23505', 'ERROR', 'names', 'pets', 'Key (name)=(Rex) already exists.', 'string']
+    );
     assert.equal((await client.query('SELECT nothing').catch(each => each)).position, '8');
   });
 
@@ -109,7 +141,10 @@ describe('A client of quickgres/pg', () => {
     await assert.rejects(client.query('SELECT $1', 'x'), /values must be an array/);
     await assert.rejects(client.query('SELECT $1', [new Date(NaN)]), /invalid Date/);
     await assert.rejects(client.query('COPY users FROM STDIN'), pg.DatabaseError);
-    await assert.rejects(client.query({ text: 'COPY users FROM STDIN', queryMode: 'extended' }), /No source stream defined/);
+    await assert.rejects(
+      client.query({ text: 'COPY users FROM STDIN', queryMode: 'extended' }),
+      /No source stream defined/
+    );
     assert.deepEqual((await client.query('SELECT 1 AS a')).rows, [{ a: 1 }]);
   });
 
@@ -117,7 +152,10 @@ describe('A client of quickgres/pg', () => {
     const text = 'SELECT $1::int AS n';
     assert.deepEqual((await client.query({ name: 'one', text, values: [1] })).rows, [{ n: 1 }]);
     assert.deepEqual((await client.query({ name: 'one', values: [2] })).rows, [{ n: 2 }]);
-    await assert.rejects(client.query({ name: 'one', text: 'SELECT 5' }), /must be unique - 'one' was used for a different statement/);
+    await assert.rejects(
+      client.query({ name: 'one', text: 'SELECT 5' }),
+      /must be unique - 'one' was used for a different statement/
+    );
     await assert.rejects(client.query({ name: 'two', text: 'SELECT nothing' }), { code: '42703' });
     assert.deepEqual((await client.query({ name: 'two', text: 'SELECT 5 AS n' })).rows, [{ n: 5 }]);
     assert.equal((await client.query('SELECT FROM pg_prepared_statements')).rowCount, 2);
@@ -142,10 +180,15 @@ describe('A client of quickgres/pg', () => {
     const types = { getTypeParser: (oid, format) => value => seen.push([oid, format, value.length]) };
     await client.query({ text: 'SELECT $1::int8 AS a', values: [1], types, binary: true });
     assert.deepEqual(seen, [[20, 'binary', 8]]);
-    const ofText = { getTypeParser: (oid, format) => format === 'text' ? value => `${oid}:${value}` : undefined };
+    const ofText = { getTypeParser: (oid, format) => (format === 'text' ? value => `${oid}:${value}` : undefined) };
     assert.deepEqual((await client.query({ text: 'SELECT 1::int8 AS a', types: ofText })).rows, [{ a: '20:1' }]);
-    await assert.rejects(client.query({ text: 'SELECT $1::int8 AS a', values: [1], types: ofText, binary: true }), /^TypeError: parse is not/);
-    client.setTypeParser(23, () => { throw new Error('no'); });
+    await assert.rejects(
+      client.query({ text: 'SELECT $1::int8 AS a', values: [1], types: ofText, binary: true }),
+      /^TypeError: parse is not/
+    );
+    client.setTypeParser(23, () => {
+      throw new Error('no');
+    });
     await assert.rejects(client.query('SELECT 1'), /^Error: no$/);
     assert.deepEqual((await client.query("SELECT 'x' AS a")).rows, [{ a: 'x' }]);
   });
@@ -183,12 +226,16 @@ describe('A client of quickgres/pg', () => {
   it('emits the rows of a Query as they arrive, and keeps none of them', async () => {
     for (const rowMode of [undefined, 'array']) {
       // The server sends a row only when 8 kB are full.
-      const query = client.query(new pg.Query({ text: "SELECT n, repeat('x', 9000) FROM generate_series(1, 99) n", rowMode, values: [] }));
+      const query = client.query(
+        new pg.Query({ text: "SELECT n, repeat('x', 9000) FROM generate_series(1, 99) n", rowMode, values: [] })
+      );
       const rows = [];
-      const seen = new Promise(resolve => query.on('row', (row, { fields, rows: kept }) => {
-        rows.push(row);
-        resolve([Object.values(row)[0], fields[0].name, kept.length]);
-      }));
+      const seen = new Promise(resolve =>
+        query.on('row', (row, { fields, rows: kept }) => {
+          rows.push(row);
+          resolve([Object.values(row)[0], fields[0].name, kept.length]);
+        })
+      );
       const isOver = once(query, 'end').then(([result]) => result);
       assert.deepEqual(await Promise.race([seen, isOver]), [1, 'n', 0]);
       const { command, rowCount, rows: kept } = await isOver;
@@ -204,7 +251,11 @@ describe('A client of quickgres/pg', () => {
     const query = client.query(new pg.Query("SELECT repeat('x', 1000) FROM generate_series(1, 50000) n"));
     const isOver = once(query, 'end');
     let count = 0;
-    await new Promise(resolve => query.on('row', () => { if (++count === 100) resolve(stream.pause()); }));
+    await new Promise(resolve =>
+      query.on('row', () => {
+        if (++count === 100) resolve(stream.pause());
+      })
+    );
     const read = count;
     await server.sql('SELECT 1');
     assert.equal(count, read);
@@ -220,13 +271,17 @@ describe('A client of quickgres/pg', () => {
     await assert.rejects(once(failing, 'end'), { code: '22012' });
     assert.deepEqual(rows, [0, 1]);
     const kept = await new Promise((resolve, reject) => {
-      client.query(new pg.Query('SELECT 1 AS n', (error, result) => error ? reject(error) : resolve(result))).on('row', row => rows.push(row));
+      client
+        .query(new pg.Query('SELECT 1 AS n', (error, result) => (error ? reject(error) : resolve(result))))
+        .on('row', row => rows.push(row));
     });
     assert.deepEqual([kept.rows, rows.at(-1)], [[{ n: 1 }], { n: 1 }]);
   });
 
   it('rejects a Query with the error of a type parser, and goes on', async () => {
-    client.setTypeParser(23, () => { throw new Error('no number'); });
+    client.setTypeParser(23, () => {
+      throw new Error('no number');
+    });
     const query = client.query(new pg.Query('SELECT n FROM generate_series(1, 3000) n'));
     query.on('row', () => assert.fail('a row'));
     await assert.rejects(once(query, 'end'), { message: 'no number' });
@@ -234,7 +289,9 @@ describe('A client of quickgres/pg', () => {
   });
 
   it('ends a query after query_timeout, and goes on', async () => {
-    await assert.rejects(client.query({ text: 'SELECT pg_sleep(100)', query_timeout: 20 }), { message: 'Query read timeout' });
+    await assert.rejects(client.query({ text: 'SELECT pg_sleep(100)', query_timeout: 20 }), {
+      message: 'Query read timeout'
+    });
     assert.equal((await client.query('SELECT 1')).rowCount, 1);
   });
 
@@ -260,7 +317,9 @@ describe('A client of quickgres/pg', () => {
     await killed();
     await Promise.all([sleeping, ended]);
     assert.deepEqual(order, ['query 57P01', 'Connection terminated unexpectedly', 'end']);
-    await assert.rejects(client.query('SELECT 1'), { message: 'Client has encountered a connection error and is not queryable' });
+    await assert.rejects(client.query('SELECT 1'), {
+      message: 'Client has encountered a connection error and is not queryable'
+    });
   });
 
   it("tells the server's reason and the loss by two events if no query was under way", async () => {
@@ -270,7 +329,10 @@ describe('A client of quickgres/pg', () => {
     await killed();
     await ended;
     assert.ok(told[0] instanceof pg.DatabaseError);
-    assert.deepEqual(told.map(({ code, message }) => code ?? message), ['57P01', 'Connection terminated unexpectedly']);
+    assert.deepEqual(
+      told.map(({ code, message }) => code ?? message),
+      ['57P01', 'Connection terminated unexpectedly']
+    );
     assert.equal(told[1].cause, told[0]);
   });
 
@@ -295,7 +357,11 @@ describe('A client of quickgres/pg', () => {
     await other.end();
     const never = new pg.Client(server.config);
     for (let times = 0; times < 2; times++) {
-      await assert.rejects(never.query('SELECT 1'), { message: 'not connected: call connect() first', code: '08003', sent: false });
+      await assert.rejects(never.query('SELECT 1'), {
+        message: 'not connected: call connect() first',
+        code: '08003',
+        sent: false
+      });
     }
   });
 
@@ -324,7 +390,9 @@ describe('A client of quickgres/pg', () => {
 
   it('calls back and resolves promises in the order of the queries', async () => {
     const order = [];
-    const note = each => () => { order.push(each); };
+    const note = each => () => {
+      order.push(each);
+    };
     client.query('SELECT 1', note('text'));
     client.query('SELECT $1::int', [2], note('values'));
     client.query(new pg.Query('SELECT 3')).on('end', note('events'));
@@ -337,17 +405,23 @@ describe('A client of quickgres/pg', () => {
   it('runs what a callback begins before the next callback of the same packet', async () => {
     for (const one of [client, new pg.Pool({ ...server.config, max: 1 })]) {
       const order = [];
-      const ask = n => new Promise(resolve => one.query('SELECT 1', async () => {
-        order.push(`${n} called`);
-        process.nextTick(() => order.push(`${n} ticked`));
-        for (let i = 0; i < 20; i++) await undefined;
-        order.push(`${n} awaited`);
-        resolve();
-      }));
+      const ask = n =>
+        new Promise(resolve =>
+          one.query('SELECT 1', async () => {
+            order.push(`${n} called`);
+            process.nextTick(() => order.push(`${n} ticked`));
+            for (let i = 0; i < 20; i++) await undefined;
+            order.push(`${n} awaited`);
+            resolve();
+          })
+        );
       await Promise.all([ask(1), ask(2), one.query('SELECT 1').then(() => order.push('3 resolved'))]);
       if (one !== client) await one.end();
       const expected = ['1 called', '1 awaited', '1 ticked', '2 called', '2 awaited', '2 ticked', '3 resolved'];
-      assert.deepEqual(one === client ? order : order.filter(each => each !== '3 resolved'), one === client ? expected : expected.slice(0, -1));
+      assert.deepEqual(
+        one === client ? order : order.filter(each => each !== '3 resolved'),
+        one === client ? expected : expected.slice(0, -1)
+      );
     }
   });
 
@@ -381,7 +455,9 @@ describe('A client of quickgres/pg', () => {
     const client = new pg.Client(server.config);
     await client.connect();
     let isOver = false;
-    client.on('end', () => { isOver = true; });
+    client.on('end', () => {
+      isOver = true;
+    });
     await client.end();
     assert.equal(isOver, true);
   });
@@ -404,7 +480,9 @@ describe('A client of quickgres/pg', () => {
     const events = [];
     for (const name of ['error', 'end']) client.on(name, error => events.push(error?.message ?? name));
     const over = new Promise(resolve => client.once('end', resolve));
-    const asked = assert.rejects(client.query('SELECT pg_sleep(100)'), { message: 'Connection terminated unexpectedly' });
+    const asked = assert.rejects(client.query('SELECT pg_sleep(100)'), {
+      message: 'Connection terminated unexpectedly'
+    });
     client.connection.stream.destroy();
     await Promise.all([asked, over]);
     assert.deepEqual(events, ['Connection terminated unexpectedly', 'end']);

@@ -5,7 +5,17 @@ const { inspect } = require('node:util');
 const { ConnectionParameters, libpqConfig } = require('../../lib/pg/config');
 const { defaults } = require('../../lib/pg/values');
 
-const NAMES = ['PGHOST', 'PGPORT', 'PGUSER', 'PGDATABASE', 'PGPASSWORD', 'PGSSLMODE', 'PGAPPNAME', 'PGOPTIONS', 'PGREPLICATION'];
+const NAMES = [
+  'PGHOST',
+  'PGPORT',
+  'PGUSER',
+  'PGDATABASE',
+  'PGPASSWORD',
+  'PGSSLMODE',
+  'PGAPPNAME',
+  'PGOPTIONS',
+  'PGREPLICATION'
+];
 
 /** What a config comes to, for a client of this library, in part. */
 function of(config, ...names) {
@@ -19,17 +29,28 @@ describe('The config of quickgres/pg', () => {
     saved = NAMES.map(name => process.env[name]);
     for (const name of NAMES) delete process.env[name];
   });
-  afterEach(() => NAMES.forEach((name, i) => {
-    if (saved[i] === undefined) delete process.env[name];
-    else process.env[name] = saved[i];
-  }));
+  afterEach(() =>
+    NAMES.forEach((name, i) => {
+      if (saved[i] === undefined) delete process.env[name];
+      else process.env[name] = saved[i];
+    })
+  );
 
   it('comes before the environment, and that before the defaults', () => {
-    assert.deepEqual(of({ user: 'me' }, 'host', 'port', 'user', 'database'),
-      { host: 'localhost', port: 5432, user: 'me', database: 'me' });
+    assert.deepEqual(of({ user: 'me' }, 'host', 'port', 'user', 'database'), {
+      host: 'localhost',
+      port: 5432,
+      user: 'me',
+      database: 'me'
+    });
     Object.assign(process.env, { PGHOST: 'there', PGPORT: '6543', PGUSER: 'you', PGAPPNAME: 'app' });
-    assert.deepEqual(of({ port: 1 }, 'host', 'port', 'user', 'database', 'application_name'),
-      { host: 'there', port: 1, user: 'you', database: 'you', application_name: 'app' });
+    assert.deepEqual(of({ port: 1 }, 'host', 'port', 'user', 'database', 'application_name'), {
+      host: 'there',
+      port: 1,
+      user: 'you',
+      database: 'you',
+      application_name: 'app'
+    });
     assert.equal(new ConnectionParameters({}).replication, undefined);
     process.env.PGREPLICATION = 'database'; // which libpq does not read, but pg
     assert.equal(new ConnectionParameters({}).replication, 'database');
@@ -56,25 +77,45 @@ describe('The config of quickgres/pg', () => {
   ]) {
     it(`reads ${text}`, () => {
       const names = WHERE.filter((_, i) => expected[i] !== undefined);
-      assert.deepEqual(of(text, ...names), Object.fromEntries(names.map(name => [name, expected[WHERE.indexOf(name)]])));
+      assert.deepEqual(
+        of(text, ...names),
+        Object.fromEntries(names.map(name => [name, expected[WHERE.indexOf(name)]]))
+      );
       assert.deepEqual(of({ host: 'other', connectionString: text }, 'host'), { host: expected[0] });
     });
   }
 
   it('does not show a connection string that it cannot read', () => {
-    assert.throws(() => new ConnectionParameters('postgres://me:secret@host:port/db'), error =>
-      error instanceof TypeError && !inspect(error).includes('secret'));
+    assert.throws(
+      () => new ConnectionParameters('postgres://me:secret@host:port/db'),
+      error => error instanceof TypeError && !inspect(error).includes('secret')
+    );
   });
 
   it('asks for TLS as node-postgres means it: verified, unless no-verify', () => {
     for (const [config, ssl] of [
-      [{}, false], [{ ssl: true }, true], [{ ssl: { ca: 'x' } }, { ca: 'x' }], [{ ssl: 'require' }, true],
-      ['pg://a/b?ssl=true', true], ['pg://a/b?ssl=0', false], ['pg://a/b?sslmode=disable', false], ['pg://a/b?sslmode=require', true],
-      ['pg://a/b?sslmode=prefer', true], ['pg://a/b?sslmode=allow', true], ['pg://a/b?sslmode=no-verify', { rejectUnauthorized: false }],
-      ['pg://a/b?sslrootcert=/x.crt', true], [{ ssl: 'no-verify' }, { rejectUnauthorized: false }], ['pg://a/b?sslnegotiation=direct', true]
-    ]) assert.deepEqual(of(config, 'ssl', 'sslmode'), { ssl, sslmode: ssl ? 'require' : 'disable' });
-    for (const name of ['sslcert', 'sslkey', 'sslrootcert']) assert.deepEqual(of({ [name]: 'file' }, 'ssl'), { ssl: true });
-    assert.deepEqual(of('pg://a/b?sslmode=prefer&uselibpqcompat=true', 'ssl', 'sslmode'), { ssl: undefined, sslmode: 'prefer' });
+      [{}, false],
+      [{ ssl: true }, true],
+      [{ ssl: { ca: 'x' } }, { ca: 'x' }],
+      [{ ssl: 'require' }, true],
+      ['pg://a/b?ssl=true', true],
+      ['pg://a/b?ssl=0', false],
+      ['pg://a/b?sslmode=disable', false],
+      ['pg://a/b?sslmode=require', true],
+      ['pg://a/b?sslmode=prefer', true],
+      ['pg://a/b?sslmode=allow', true],
+      ['pg://a/b?sslmode=no-verify', { rejectUnauthorized: false }],
+      ['pg://a/b?sslrootcert=/x.crt', true],
+      [{ ssl: 'no-verify' }, { rejectUnauthorized: false }],
+      ['pg://a/b?sslnegotiation=direct', true]
+    ])
+      assert.deepEqual(of(config, 'ssl', 'sslmode'), { ssl, sslmode: ssl ? 'require' : 'disable' });
+    for (const name of ['sslcert', 'sslkey', 'sslrootcert'])
+      assert.deepEqual(of({ [name]: 'file' }, 'ssl'), { ssl: true });
+    assert.deepEqual(of('pg://a/b?sslmode=prefer&uselibpqcompat=true', 'ssl', 'sslmode'), {
+      ssl: undefined,
+      sslmode: 'prefer'
+    });
     process.env.PGSSLMODE = 'allow';
     assert.deepEqual(of({}, 'ssl'), { ssl: false });
     process.env.PGSSLMODE = 'require';
@@ -83,8 +124,15 @@ describe('The config of quickgres/pg', () => {
   });
 
   it('takes times in milliseconds for settings, in whole numbers', () => {
-    assert.deepEqual(of({ statement_timeout: 3000.7, lock_timeout: '5', query_timeout: 9 }, 'statement_timeout', 'lock_timeout', 'query_timeout'),
-      { statement_timeout: 3000, lock_timeout: 5, query_timeout: undefined });
+    assert.deepEqual(
+      of(
+        { statement_timeout: 3000.7, lock_timeout: '5', query_timeout: 9 },
+        'statement_timeout',
+        'lock_timeout',
+        'query_timeout'
+      ),
+      { statement_timeout: 3000, lock_timeout: 5, query_timeout: undefined }
+    );
   });
 
   it('keeps no prepared statements where it is to keep 0', () => {
@@ -94,7 +142,12 @@ describe('The config of quickgres/pg', () => {
   });
 
   it('shows no password and no key', () => {
-    const parameters = new ConnectionParameters({ password: 'secret', sslpassword: 'secret', ssl: { key: 'secret' }, connectionString: 'pg://a:secret@b/c' });
+    const parameters = new ConnectionParameters({
+      password: 'secret',
+      sslpassword: 'secret',
+      ssl: { key: 'secret' },
+      connectionString: 'pg://a:secret@b/c'
+    });
     assert.ok(!inspect(parameters, { depth: 9 }).includes('secret'));
     assert.ok(!JSON.stringify(parameters).includes('secret'));
     assert.equal(parameters.password, 'secret');
@@ -102,10 +155,18 @@ describe('The config of quickgres/pg', () => {
   });
 
   it('has the parameters of libpq that this library takes, also in a URL', () => {
-    assert.deepEqual(of('postgres://me@there/db?max_protocol_version=3.2&target_session_attrs=primary&connect_timeout=5',
-      'max_protocol_version', 'target_session_attrs', 'connect_timeout'),
-    { max_protocol_version: '3.2', target_session_attrs: 'primary', connect_timeout: '5' });
-    assert.deepEqual(of({ require_auth: 'scram-sha-256', connectionTimeoutMillis: 250 }, 'require_auth', 'connect_timeout'),
-      { require_auth: 'scram-sha-256', connect_timeout: 0.25 });
+    assert.deepEqual(
+      of(
+        'postgres://me@there/db?max_protocol_version=3.2&target_session_attrs=primary&connect_timeout=5',
+        'max_protocol_version',
+        'target_session_attrs',
+        'connect_timeout'
+      ),
+      { max_protocol_version: '3.2', target_session_attrs: 'primary', connect_timeout: '5' }
+    );
+    assert.deepEqual(
+      of({ require_auth: 'scram-sha-256', connectionTimeoutMillis: 250 }, 'require_auth', 'connect_timeout'),
+      { require_auth: 'scram-sha-256', connect_timeout: 0.25 }
+    );
   });
 });

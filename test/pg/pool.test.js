@@ -11,20 +11,34 @@ const pg = require('../../lib/pg');
 
 describe('A pool of quickgres/pg', () => {
   let server, pool;
-  before(async () => { server = await sharedServer(); });
-  beforeEach(() => { pool = new pg.Pool(server.config); });
+  before(async () => {
+    server = await sharedServer();
+  });
+  beforeEach(() => {
+    pool = new pg.Pool(server.config);
+  });
   afterEach(() => pool.ending || pool.end());
 
   it('asks, by promise or callback, with the results of a client', async () => {
     assert.deepEqual((await pool.query('SELECT $1::int AS n', [5])).rows, [{ n: 5 }]);
     assert.deepEqual((await pool.query({ text: 'SELECT 1', rowMode: 'array' })).rows, [[1]]);
-    const result = await new Promise((resolve, reject) => pool.query('SELECT 6 AS n', (error, each) => error ? reject(error) : resolve(each)));
+    const result = await new Promise((resolve, reject) =>
+      pool.query('SELECT 6 AS n', (error, each) => (error ? reject(error) : resolve(each)))
+    );
     assert.deepEqual(result.rows, [{ n: 6 }]);
     const calls = [];
-    await new Promise(resolve => pool.query({ text: 'SELECT 7 AS n', callback: (...call) => resolve(calls.push(call)) }));
+    await new Promise(resolve =>
+      pool.query({ text: 'SELECT 7 AS n', callback: (...call) => resolve(calls.push(call)) })
+    );
     await pool.query('SELECT 1');
-    assert.deepEqual(calls.map(([error, each]) => [error, each.rows]), [[undefined, [{ n: 7 }]]]);
-    await assert.rejects(pool.query('SELECT nothing'), error => error instanceof pg.DatabaseError && error.code === '42703');
+    assert.deepEqual(
+      calls.map(([error, each]) => [error, each.rows]),
+      [[undefined, [{ n: 7 }]]]
+    );
+    await assert.rejects(
+      pool.query('SELECT nothing'),
+      error => error instanceof pg.DatabaseError && error.code === '42703'
+    );
     await assert.rejects(pool.query('SELECT $1', 5), /values must be an array/);
     await assert.rejects(pool.query(null), { name: 'TypeError', message: /null or undefined query/ });
     assert.deepEqual((await pool.query({ name: 'n', text: 'SELECT 1 AS a' })).rows, [{ a: 1 }]);
@@ -34,12 +48,18 @@ describe('A pool of quickgres/pg', () => {
   it('takes an object whose text and values are getters of its class, as the template tags of other packages make them', async () => {
     class Statement {
       #values = [5];
-      get text() { return 'SELECT $1::int AS n'; }
-      get values() { return this.#values; }
+      get text() {
+        return 'SELECT $1::int AS n';
+      }
+      get values() {
+        return this.#values;
+      }
     }
     assert.deepEqual((await pool.query(new Statement())).rows, [{ n: 5 }]);
     class Named extends Statement {
-      get name() { return 'five'; }
+      get name() {
+        return 'five';
+      }
     }
     assert.deepEqual((await pool.query(new Named())).rows, [{ n: 5 }]);
     assert.deepEqual((await pool.query({ name: 'five', values: [6] })).rows, [{ n: 6 }]);
@@ -67,7 +87,9 @@ describe('A pool of quickgres/pg', () => {
   it('asks on the client of the connect of a subclass, which may have made settings', async () => {
     const set = client => client.query("SET application_name = 'tenant'").then(() => client);
     class ByPromise extends pg.Pool {
-      async connect() { return set(await super.connect()); }
+      async connect() {
+        return set(await super.connect());
+      }
     }
     class ByCallback extends pg.Pool {
       connect(callback) {
@@ -93,20 +115,33 @@ describe('A pool of quickgres/pg', () => {
     pool = new pg.Pool({ ...server.config, max: 1 });
     await pool.query('CREATE TABLE blocks (n int)');
     const refusal = {
-      name: 'UsageError', code: '25001',
+      name: 'UsageError',
+      code: '25001',
       message: 'the text left a transaction block open, which is rolled back: use pool.connect()'
     };
     try {
-      for (const text of ['BEGIN', '/* a */ ;begin isolation level serializable', 'START TRANSACTION', 'BEGIN; INSERT INTO blocks VALUES (1)',
-        'BEGIN; COMMIT; BEGIN; INSERT INTO blocks VALUES (2)']) {
+      for (const text of [
+        'BEGIN',
+        '/* a */ ;begin isolation level serializable',
+        'START TRANSACTION',
+        'BEGIN; INSERT INTO blocks VALUES (1)',
+        'BEGIN; COMMIT; BEGIN; INSERT INTO blocks VALUES (2)'
+      ]) {
         await assert.rejects(pool.query(text), refusal, text);
-        await assert.rejects(new Promise((resolve, reject) => pool.query(text, error => error ? reject(error) : resolve())), refusal, text);
+        await assert.rejects(
+          new Promise((resolve, reject) => pool.query(text, error => (error ? reject(error) : resolve()))),
+          refusal,
+          text
+        );
       }
       await assert.rejects(pool.query({ text: 'BEGIN', name: 'begin' }), refusal);
       await assert.rejects(pool.query(new pg.Query('BEGIN')), refusal);
       await assert.rejects(pool.query('BEGIN; SELECT nothing'), { code: '42703' });
       const results = await pool.query('BEGIN; INSERT INTO blocks VALUES (3); COMMIT');
-      assert.deepEqual(results.map(({ command }) => command), ['BEGIN', 'INSERT', 'COMMIT']);
+      assert.deepEqual(
+        results.map(({ command }) => command),
+        ['BEGIN', 'INSERT', 'COMMIT']
+      );
       await pool.query('BEGIN; INSERT INTO blocks VALUES (4); ROLLBACK');
       assert.deepEqual((await pool.query('SELECT n FROM blocks')).rows, [{ n: 3 }]);
     } finally {
@@ -116,7 +151,10 @@ describe('A pool of quickgres/pg', () => {
   });
 
   it('refuses a Client of another library, and a callback that is no function', () => {
-    assert.throws(() => new pg.Pool({ Client: class {} }), { name: 'TypeError', message: /^Client must be a class that extends the Client of quickgres\/pg/ });
+    assert.throws(() => new pg.Pool({ Client: class {} }), {
+      name: 'TypeError',
+      message: /^Client must be a class that extends the Client of quickgres\/pg/
+    });
     assert.throws(() => pool.query('SELECT 1', [], 5), { name: 'TypeError', message: 'callback is not a function' });
     class Own extends pg.Client {}
     assert.equal(new pg.Pool({ Client: Own }).Client, Own);
@@ -134,7 +172,14 @@ describe('A pool of quickgres/pg', () => {
     assert.equal(client.isOwn, true);
     client.release();
     await own.end();
-    const failing = new pg.Pool({ ...pool.options, Client: class extends pg.Client { async connect() { throw new Error('not so'); } } });
+    const failing = new pg.Pool({
+      ...pool.options,
+      Client: class extends pg.Client {
+        async connect() {
+          throw new Error('not so');
+        }
+      }
+    });
     await assert.rejects(failing.query('SELECT 1'), { message: 'not so' });
     await failing.end();
   });
@@ -148,21 +193,33 @@ describe('A pool of quickgres/pg', () => {
   it('calls back with undefined where there is no error, as it does with a client', async () => {
     assert.equal(await new Promise(resolve => pool.query('SELECT 1', resolve)), undefined);
     assert.equal(await new Promise(resolve => pool.query('SELECT 1; SELECT 2', resolve)), undefined);
-    assert.equal(await new Promise(resolve => pool.connect((error, client, release) => {
-      release();
-      resolve(error);
-    })), undefined);
+    assert.equal(
+      await new Promise(resolve =>
+        pool.connect((error, client, release) => {
+          release();
+          resolve(error);
+        })
+      ),
+      undefined
+    );
     assert.equal(await new Promise(resolve => pool.end(resolve)), undefined);
   });
 
   it('is not hindered by columns that change', async () => {
     await pool.query('CREATE TABLE altered_by_pool (a int)');
     try {
-      const ask = () => Promise.all([pool.query('SELECT * FROM altered_by_pool WHERE $1', [true]), pool.query('INSERT INTO altered_by_pool VALUES ($1) RETURNING *', [1])]);
+      const ask = () =>
+        Promise.all([
+          pool.query('SELECT * FROM altered_by_pool WHERE $1', [true]),
+          pool.query('INSERT INTO altered_by_pool VALUES ($1) RETURNING *', [1])
+        ]);
       await ask();
       await pool.query('ALTER TABLE altered_by_pool ADD b int');
       const results = await ask();
-      assert.deepEqual(results.map(({ fields }) => fields.length), [2, 2]);
+      assert.deepEqual(
+        results.map(({ fields }) => fields.length),
+        [2, 2]
+      );
       assert.equal((await pool.query('SELECT * FROM altered_by_pool')).rowCount, 2);
     } finally {
       await pool.query('DROP TABLE altered_by_pool');
@@ -171,9 +228,15 @@ describe('A pool of quickgres/pg', () => {
 
   it('asks many at once on at most `max` connections', async () => {
     pool = new pg.Pool({ ...server.config, max: 3 });
-    const results = await Promise.all(Array.from({ length: 100 }, (_, i) =>
-      pool.query('SELECT $1::int AS n, pg_backend_pid() AS pid', [i]).then(({ rows }) => rows[0])));
-    assert.deepEqual(results.map(({ n }) => n), Array.from({ length: 100 }, (_, i) => i));
+    const results = await Promise.all(
+      Array.from({ length: 100 }, (_, i) =>
+        pool.query('SELECT $1::int AS n, pg_backend_pid() AS pid', [i]).then(({ rows }) => rows[0])
+      )
+    );
+    assert.deepEqual(
+      results.map(({ n }) => n),
+      Array.from({ length: 100 }, (_, i) => i)
+    );
     assert.ok(new Set(results.map(({ pid }) => pid)).size <= 3);
     assert.ok(pool.totalCount <= 3);
   });
@@ -182,16 +245,20 @@ describe('A pool of quickgres/pg', () => {
     const client = await pool.connect();
     await client.query('BEGIN');
     assert.deepEqual([pool.totalCount, pool.idleCount, pool.waitingCount], [1, 0, 0]);
-    const { rows: [{ pid }] } = await pool.query('SELECT pg_backend_pid() AS pid');
+    const {
+      rows: [{ pid }]
+    } = await pool.query('SELECT pg_backend_pid() AS pid');
     assert.notEqual(pid, client.processID);
     client.release();
     assert.deepEqual([pool.totalCount, pool.idleCount], [2, 2]);
     assert.throws(() => client.release(), /already been released to the pool/);
-    await new Promise((resolve, reject) => pool.connect((error, each, release) => {
-      release();
-      if (error) reject(error);
-      else resolve(each.release);
-    }));
+    await new Promise((resolve, reject) =>
+      pool.connect((error, each, release) => {
+        release();
+        if (error) reject(error);
+        else resolve(each.release);
+      })
+    );
   });
 
   it('leaves a client to whom has it: who had it before releases it no more', async () => {
@@ -238,7 +305,9 @@ describe('A pool of quickgres/pg', () => {
     const told = [];
     for (const event of ['connect', 'acquire', 'release', 'remove']) pool.on(event, () => told.push(event));
     pool.on('connect', client => client.query("SET application_name = 'first'"));
-    assert.deepEqual((await pool.query("SELECT current_setting('application_name') AS name")).rows, [{ name: 'first' }]);
+    assert.deepEqual((await pool.query("SELECT current_setting('application_name') AS name")).rows, [
+      { name: 'first' }
+    ]);
     const client = await pool.connect();
     client.release(new Error('no more'));
     await pool.end();
@@ -257,8 +326,11 @@ describe('A pool of quickgres/pg', () => {
       await pool.query('SELECT 1');
       await pool.query('SELECT 1');
       assert.ok(seen.includes('server_version'));
-      assert.deepEqual(seen.filter(each => each === 'connect'), ['connect']);
-      pg.Client.prototype.connect = (callback) => callback(new Error('not now'));
+      assert.deepEqual(
+        seen.filter(each => each === 'connect'),
+        ['connect']
+      );
+      pg.Client.prototype.connect = callback => callback(new Error('not now'));
       const other = new pg.Pool({ ...server.config, max: 1 });
       await assert.rejects(other.query('SELECT 1'), { message: 'not now' });
       await other.end();
@@ -273,19 +345,36 @@ describe('A pool of quickgres/pg', () => {
   it('calls onConnect and verify for each new client before others use it, and rejects who waits where they fail', async () => {
     const order = [];
     pool = new pg.Pool({
-      ...server.config, max: 1,
+      ...server.config,
+      max: 1,
       onConnect: async client => {
         await client.query("SET application_name = 'one'");
         await client.query("SET application_name = 'two'");
         order.push('onConnect');
       },
-      verify: (client, done) => client.query('SELECT 1').then(() => { order.push('verify'); }).then(done, done)
+      verify: (client, done) =>
+        client
+          .query('SELECT 1')
+          .then(() => {
+            order.push('verify');
+          })
+          .then(done, done)
     });
     const names = await Promise.all([1, 2].map(() => pool.query("SELECT current_setting('application_name') AS name")));
-    assert.deepEqual(names.map(({ rows: [{ name }] }) => name), ['two', 'two']);
+    assert.deepEqual(
+      names.map(({ rows: [{ name }] }) => name),
+      ['two', 'two']
+    );
     (await pool.connect()).release();
     assert.deepEqual(order, ['onConnect', 'verify']);
-    for (const hook of [{ onConnect: async () => { throw new Error('not fit'); } }, { verify: (client, done) => done(new Error('not fit')) }]) {
+    for (const hook of [
+      {
+        onConnect: async () => {
+          throw new Error('not fit');
+        }
+      },
+      { verify: (client, done) => done(new Error('not fit')) }
+    ]) {
       const other = new pg.Pool({ ...server.config, max: 1, ...hook });
       await assert.rejects(other.connect(), { message: 'not fit' });
       await assert.rejects(other.query('SELECT 1'), { message: 'not fit' });
@@ -332,7 +421,9 @@ describe('A pool of quickgres/pg', () => {
     for (const client of clients) client.release();
     await Promise.all(gone);
     while (pool.totalCount > 1) await once(pool, 'remove');
-    await new Promise(resolve => { setTimeout(resolve, 50); });
+    await new Promise(resolve => {
+      setTimeout(resolve, 50);
+    });
     assert.deepEqual([pool.totalCount, pool.idleCount, pool._clients.length], [1, 1, 1]);
   });
 
@@ -343,7 +434,10 @@ describe('A pool of quickgres/pg', () => {
     const told = once(pool, 'error');
     client.emit('error', new Error('on purpose'));
     const [error, whose] = await told;
-    assert.deepEqual([error.message, error.client === client, whose === client, pool.totalCount], ['on purpose', true, true, 0]);
+    assert.deepEqual(
+      [error.message, error.client === client, whose === client, pool.totalCount],
+      ['on purpose', true, true, 0]
+    );
     assert.deepEqual((await pool.query('SELECT 1 AS n')).rows, [{ n: 1 }]);
   });
 
@@ -362,7 +456,11 @@ describe('A pool of quickgres/pg', () => {
     const program = `const { Pool } = require('./lib/pg');
       new Pool({ ...${JSON.stringify(server.config)}, allowExitOnIdle: true }).query('SELECT 1 AS n').then(({ rows }) => console.log(rows[0].n))`;
     const { NODE_V8_COVERAGE, ...env } = process.env;
-    const { stdout } = await promisify(execFile)(process.execPath, ['-e', program], { cwd: path.join(__dirname, '..', '..'), env, timeout: 20000 });
+    const { stdout } = await promisify(execFile)(process.execPath, ['-e', program], {
+      cwd: path.join(__dirname, '..', '..'),
+      env,
+      timeout: 20000
+    });
     assert.equal(stdout, '1\n');
   });
 
@@ -371,7 +469,8 @@ describe('A pool of quickgres/pg', () => {
     for (const each of wrapped) {
       assert.deepEqual((await each.query('SELECT 1 AS n')).rows, [{ n: 1 }]);
       const client = await each.connect();
-      for (const one of [new Proxy(client, {}), Object.create(client)]) assert.deepEqual((await one.query('SELECT 2 AS n')).rows, [{ n: 2 }]);
+      for (const one of [new Proxy(client, {}), Object.create(client)])
+        assert.deepEqual((await one.query('SELECT 2 AS n')).rows, [{ n: 2 }]);
       client.release();
       assert.equal(each.totalCount, 1);
     }
@@ -380,7 +479,11 @@ describe('A pool of quickgres/pg', () => {
 
   it('counts expired clients that are taken, says when it has ended, and logs what it does', async () => {
     const logged = [];
-    const other = new pg.Pool({ ...server.config, maxLifetimeSeconds: 0.001, log: (...messages) => logged.push(...messages) });
+    const other = new pg.Pool({
+      ...server.config,
+      maxLifetimeSeconds: 0.001,
+      log: (...messages) => logged.push(...messages)
+    });
     const client = await other.connect();
     while (other.expiredCount === 0) await new Promise(setImmediate);
     assert.deepEqual([other.expiredCount, other.ended], [1, false]);
@@ -446,19 +549,36 @@ describe('A pool of quickgres/pg', () => {
         connection.bind({ values: [] });
         connection.once('rowDescription', () => connection.execute({ rows: 0 }));
       },
-      handleRowDescription() {}, handleDataRow: ({ fields }) => told.push(...fields), handleError: error => told.push(error),
-      handleCommandComplete(message, connection) { connection.sync(); }, handleReadyForQuery: () => told.push('ready')
+      handleRowDescription() {},
+      handleDataRow: ({ fields }) => told.push(...fields),
+      handleError: error => told.push(error),
+      handleCommandComplete(message, connection) {
+        connection.sync();
+      },
+      handleReadyForQuery: () => told.push('ready')
     };
     assert.equal(await pool.query(submitted), submitted);
     assert.deepEqual([told, pool.idleCount], [['6', 'ready'], 1]);
-    await pool.query({ submit() { throw new Error('no'); }, handleError: ({ message }) => told.push(message) });
+    await pool.query({
+      submit() {
+        throw new Error('no');
+      },
+      handleError: ({ message }) => told.push(message)
+    });
     assert.deepEqual([told.at(-1), pool.idleCount], ['no', 1]);
   });
 
   it('takes its options as numbers or their texts, and defaults for none', async () => {
-    const { options } = new pg.Pool('postgres://there/db?max=5&idleTimeoutMillis=0&connectionTimeoutMillis=7&maxLifetimeSeconds=1');
+    const { options } = new pg.Pool(
+      'postgres://there/db?max=5&idleTimeoutMillis=0&connectionTimeoutMillis=7&maxLifetimeSeconds=1'
+    );
     assert.deepEqual([options.max, options.idleTimeoutMillis], [5, 0]);
-    const none = new pg.Pool({ max: 0, idleTimeoutMillis: null, connectionTimeoutMillis: null, maxLifetimeSeconds: undefined });
+    const none = new pg.Pool({
+      max: 0,
+      idleTimeoutMillis: null,
+      connectionTimeoutMillis: null,
+      maxLifetimeSeconds: undefined
+    });
     assert.deepEqual([none.options.max, none.options.idleTimeoutMillis], [10, 10000]);
   });
 
@@ -504,7 +624,9 @@ describe('A pool of quickgres/pg', () => {
     assert.deepEqual(removals, []); // before it is released
     other.release();
     assert.deepEqual(removals, [other]);
-    const { rows: [{ pid }] } = await pool.query('SELECT pg_backend_pid() AS pid');
+    const {
+      rows: [{ pid }]
+    } = await pool.query('SELECT pg_backend_pid() AS pid');
     const removed = new Promise(resolve => pool.once('remove', resolve));
     await server.sql(`SELECT pg_terminate_backend(${pid})`); // and nobody listens
     await removed;
@@ -515,8 +637,9 @@ describe('A pool of quickgres/pg', () => {
     const errors = [];
     pool.on('error', error => errors.push(error));
     const removed = once(pool, 'remove');
-    const asked = assert.rejects(pool.query("SELECT pg_sleep(100) AS killed"), { code: '57P01' });
-    const kill = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE state = 'active' AND query LIKE '%AS killed'";
+    const asked = assert.rejects(pool.query('SELECT pg_sleep(100) AS killed'), { code: '57P01' });
+    const kill =
+      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE state = 'active' AND query LIKE '%AS killed'";
     while ((await server.sql(kill)).length === 0);
     await asked;
     await removed;
@@ -550,7 +673,12 @@ describe('A pool of quickgres/pg', () => {
       }
     }
     let count = 0;
-    const proxy = await startProxy({ target: server, onConnection: wire => { if (count++ === 1) wire.stall('toServer'); } });
+    const proxy = await startProxy({
+      target: server,
+      onConnection: wire => {
+        if (count++ === 1) wire.stall('toServer');
+      }
+    });
     pool = new pg.Pool({ ...server.config, host: proxy.host, port: proxy.port, max: 2, Client: Traced });
     await Promise.all([pool.query('SELECT pg_sleep(0.05)'), pool.query('SELECT 1')]); // the second takes the connection of the first
     await pool.end();
@@ -574,7 +702,10 @@ describe('A pool of quickgres/pg', () => {
     const asked = [];
     pool = new pg.Pool({ ...server.config, password: 'first' });
     const one = await pool.connect();
-    pool.options.password = () => { asked.push('second'); return 'second'; };
+    pool.options.password = () => {
+      asked.push('second');
+      return 'second';
+    };
     const two = await pool.connect();
     assert.deepEqual([one.password, typeof two.password, asked], ['first', 'function', ['second']]);
     for (const each of [one, two]) each.release();
@@ -591,7 +722,11 @@ describe('A pool of quickgres/pg', () => {
   });
 
   it('shows no password', () => {
-    pool = new pg.Pool({ ...server.config, password: 'hidden', connectionString: server.url.replace('//', '//a:hidden@') });
+    pool = new pg.Pool({
+      ...server.config,
+      password: 'hidden',
+      connectionString: server.url.replace('//', '//a:hidden@')
+    });
     assert.ok(!inspect(pool, { depth: 9 }).includes('hidden'));
     assert.ok(!JSON.stringify(pool).includes('hidden'));
   });

@@ -18,9 +18,17 @@ describe('A query of quickgres/pg', () => {
     assert.deepEqual(asked(config, [2]), ['a', [2], callback]);
     const { name, rowMode } = new Query(config);
     assert.deepEqual([name, rowMode], ['n', 'array']);
-    class Tagged { get text() { return 'tagged'; } }
+    class Tagged {
+      get text() {
+        return 'tagged';
+      }
+    }
     assert.equal(new Query(new Tagged()).text, 'tagged');
-    class Rows { get rowMode() { return 'array'; } }
+    class Rows {
+      get rowMode() {
+        return 'array';
+      }
+    }
     assert.equal(new Query(new Rows()).rowMode, 'array');
     assert.equal(typeof new Query({ text: 'a', finish: 5 }).finish, 'function');
   });
@@ -46,8 +54,26 @@ describe('An error of quickgres/pg', () => {
       assert.deepEqual([name, message, code, severity, position, line], ['error', 'm', '57P01', 'FATAL', '5', '6']);
       assert.ok(errorOf(error) instanceof DatabaseError);
     }
-    assert.deepEqual(Object.keys(errorOf(reason)).sort(), ['code', 'column', 'constraint', 'dataType', 'detail', 'file', 'hint',
-      'internalPosition', 'internalQuery', 'length', 'line', 'name', 'position', 'routine', 'schema', 'severity', 'table', 'where']);
+    assert.deepEqual(Object.keys(errorOf(reason)).sort(), [
+      'code',
+      'column',
+      'constraint',
+      'dataType',
+      'detail',
+      'file',
+      'hint',
+      'internalPosition',
+      'internalQuery',
+      'length',
+      'line',
+      'name',
+      'position',
+      'routine',
+      'schema',
+      'severity',
+      'table',
+      'where'
+    ]);
     assert.equal(errorOf(reason).internalQuery, undefined);
     const { name, message } = new DatabaseError('m');
     assert.deepEqual([name, message], ['error', 'm']);
@@ -60,7 +86,9 @@ describe('An error of quickgres/pg', () => {
     assert.equal(told('x', '08006').message, 'Connection terminated unexpectedly');
     assert.equal(told('x', '08006').code, 'ECONNRESET');
     assert.equal(told('x', '08003').message, 'Connection terminated');
-    const late = errorOf(new TimeoutError('no connection was free for 5 ms (acquire_timeout): of 1, 1 are open', { code: '53300' }));
+    const late = errorOf(
+      new TimeoutError('no connection was free for 5 ms (acquire_timeout): of 1, 1 are open', { code: '53300' })
+    );
     assert.equal(late.message, 'timeout exceeded when trying to connect');
     assert.equal(late.cause.message, 'no connection was free for 5 ms (acquire_timeout): of 1, 1 are open');
     assert.equal(told('not connected: x', '08003').message, 'not connected: call connect() first');
@@ -72,11 +100,23 @@ describe('An error of quickgres/pg', () => {
   });
 
   it('of connecting has what the system said', () => {
-    const cause = Object.assign(new Error('connect'), { errno: -111, code: 'ECONNREFUSED', syscall: 'connect', address: '::1', port: 1 });
+    const cause = Object.assign(new Error('connect'), {
+      errno: -111,
+      code: 'ECONNREFUSED',
+      syscall: 'connect',
+      address: '::1',
+      port: 1
+    });
     const refused = () => new ConnectionError('x', { code: 'ECONNREFUSED', cause });
     const { errno, syscall, address, port } = errorOf(refused());
     assert.deepEqual([errno, syscall, address, port], [-111, 'connect', '::1', 1]);
-    assert.deepEqual(errorOf(new AggregateError([refused(), refused()], 'x')).errors.map(({ port, address }) => [port, address]), [[1, '::1'], [1, '::1']]);
+    assert.deepEqual(
+      errorOf(new AggregateError([refused(), refused()], 'x')).errors.map(({ port, address }) => [port, address]),
+      [
+        [1, '::1'],
+        [1, '::1']
+      ]
+    );
   });
 
   it('is translated in a time that is linear in its message', () => {

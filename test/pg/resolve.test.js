@@ -9,9 +9,15 @@ const folder = path.join(__dirname, '..', '..', 'lib', 'pg');
 
 describe('The modules of node-postgres', () => {
   for (const [specifier, ...file] of [
-    ['pg', 'index.js'], ['pg/lib', 'index.js'], ['pg/lib/index.js', 'index.js'], ['pg/lib/client', 'lib', 'client.js'],
-    ['pg/lib/utils.js', 'lib', 'utils.js'], ['pg-types', 'lib', 'types.js'], ['pg-pool', 'lib', 'pool.js']
-  ]) it(`${specifier} is ${file.join('/')}`, () => assert.equal(fileFor(specifier), path.join(folder, ...file)));
+    ['pg', 'index.js'],
+    ['pg/lib', 'index.js'],
+    ['pg/lib/index.js', 'index.js'],
+    ['pg/lib/client', 'lib', 'client.js'],
+    ['pg/lib/utils.js', 'lib', 'utils.js'],
+    ['pg-types', 'lib', 'types.js'],
+    ['pg-pool', 'lib', 'pool.js']
+  ])
+    it(`${specifier} is ${file.join('/')}`, () => assert.equal(fileFor(specifier), path.join(folder, ...file)));
 
   for (const specifier of ['pg-poolx', 'pgx', 'pg/package.json', './pg', 'node:fs', '/pg/lib/client']) {
     it(`${specifier} is not one of them`, () => assert.equal(fileFor(specifier), undefined));
@@ -19,16 +25,21 @@ describe('The modules of node-postgres', () => {
 
   for (const specifier of ['pg/lib/native', 'pg/lib/crypto/sasl.js', 'pg/lib/../index', 'pg/lib/types', 'pg/library']) {
     it(`${specifier} is refused, and who asks is named`, () => {
-      assert.throws(() => fileFor(specifier, '/there.js'), { code: 'MODULE_NOT_FOUND',
-        message: `quickgres/pg has no ${specifier}, which /there.js loads: run the program without quickgres/pg/register` });
+      assert.throws(() => fileFor(specifier, '/there.js'), {
+        code: 'MODULE_NOT_FOUND',
+        message: `quickgres/pg has no ${specifier}, which /there.js loads: run the program without quickgres/pg/register`
+      });
     });
   }
 
   it('are resolved by a hook, which passes on all others', () => {
     const next = (...given) => given;
     assert.deepEqual(resolve('tool', { parentURL: 'x' }, next), ['tool', { parentURL: 'x' }]);
-    assert.deepEqual(resolve('pg', {}, next),
-      { url: pathToFileURL(path.join(folder, 'index.js')).href, format: 'commonjs', shortCircuit: true });
+    assert.deepEqual(resolve('pg', {}, next), {
+      url: pathToFileURL(path.join(folder, 'index.js')).href,
+      format: 'commonjs',
+      shortCircuit: true
+    });
   });
 
   it('keep the paths of an installed pg, by which tracers find them, and are loaded from here', () => {
@@ -38,7 +49,11 @@ describe('The modules of node-postgres', () => {
     assert.deepEqual([format, shortCircuit], ['commonjs', true]);
     assert.ok(source.includes(JSON.stringify(path.join(folder, 'lib', 'client.js'))));
     assert.match(load('file:///app/node_modules/pg/lib/index.js', {}, next).source, /"?\.\/client/); // which tracers wrap
-    for (const url of ['file:///app/node_modules/pg/esm/index.mjs', 'file:///app/node_modules/pgx/lib/client.js', 'file:///app/lib/client.js']) {
+    for (const url of [
+      'file:///app/node_modules/pg/esm/index.mjs',
+      'file:///app/node_modules/pgx/lib/client.js',
+      'file:///app/lib/client.js'
+    ]) {
       assert.deepEqual(load(url, {}, next), { url, context: {} });
     }
   });

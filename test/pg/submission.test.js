@@ -25,7 +25,9 @@ class Reader extends EventEmitter {
     });
   }
 
-  read() { this.connection.execute({ portal: 'C_1', rows: this.count }, true); }
+  read() {
+    this.connection.execute({ portal: 'C_1', rows: this.count }, true);
+  }
   close() {
     this.connection.close({ type: 'P', name: 'C_1' });
     this.connection.sync();
@@ -36,7 +38,9 @@ class Reader extends EventEmitter {
     this.read();
   }
 
-  handleDataRow({ fields }) { this.got.push(fields); }
+  handleDataRow({ fields }) {
+    this.got.push(fields);
+  }
   handlePortalSuspended() {
     this.got.push('suspended');
     if (this.got.length < 9) this.read();
@@ -53,7 +57,9 @@ class Reader extends EventEmitter {
     this.close();
   }
 
-  handleReadyForQuery() { this.emit('over', this.got); }
+  handleReadyForQuery() {
+    this.emit('over', this.got);
+  }
   handleError(error) {
     this.got.push(error.code ?? error.message);
     this.emit('over', this.got);
@@ -67,15 +73,20 @@ class CopyIn extends Reader {
     this.data = data;
   }
 
-  submit(connection) { connection.query(this.text); }
+  submit(connection) {
+    connection.query(this.text);
+  }
   handleCopyInResponse(connection) {
     if (this.data === undefined) return connection.sendCopyFail('enough');
     const header = Buffer.from('d0000');
     header.writeUInt32BE(this.data.length + 4, 1);
-    for (const piece of [header.subarray(0, 1), header.subarray(1), Buffer.from(this.data + 'c\0\0\0\x04')]) connection.stream.write(piece);
+    for (const piece of [header.subarray(0, 1), header.subarray(1), Buffer.from(this.data + 'c\0\0\0\x04')])
+      connection.stream.write(piece);
   }
 
-  handleCommandComplete({ text }) { this.got.push(text); }
+  handleCommandComplete({ text }) {
+    this.got.push(text);
+  }
   handleReadyForQuery() {
     this.got.push('ready');
     setImmediate(() => this.emit('over', this.got));
@@ -107,7 +118,9 @@ class CopyOut extends CopyIn {
 
 describe('What is submitted to a client of quickgres/pg', () => {
   let client, server;
-  before(async () => { server = await sharedServer(); });
+  before(async () => {
+    server = await sharedServer();
+  });
   beforeEach(async () => {
     client = new pg.Client(server.config);
     await client.connect();
@@ -117,19 +130,45 @@ describe('What is submitted to a client of quickgres/pg', () => {
   const outcome = async (...args) => (await once(client.query(new Reader(...args)), 'over'))[0];
 
   it('gets its rows some at a time, as text', async () => {
-    assert.deepEqual(await outcome('SELECT n, NULL::int AS m FROM generate_series(1, $1::int) n', [3], 2),
-      ['n 23,m 23', ['1', null], ['2', null], 'suspended', ['3', null], 'SELECT 1']);
+    assert.deepEqual(await outcome('SELECT n, NULL::int AS m FROM generate_series(1, $1::int) n', [3], 2), [
+      'n 23,m 23',
+      ['1', null],
+      ['2', null],
+      'suspended',
+      ['3', null],
+      'SELECT 1'
+    ]);
     const described = once(client.connection, 'rowDescription'); // as Slonik asks for it
-    assert.deepEqual(await outcome('SELECT n FROM generate_series(1, 3) n', [], 0), ['n 23', ['1'], ['2'], ['3'], 'SELECT 3']);
-    assert.deepEqual((await described)[0].fields.map(({ name, dataTypeID }) => [name, dataTypeID]), [['n', 23]]);
-    assert.deepEqual(await outcome('SELECT n FROM generate_series(1, 2) n', null, 1),
-      ['n 23', ['1'], 'suspended', ['2'], 'suspended', 'SELECT 0']);
+    assert.deepEqual(await outcome('SELECT n FROM generate_series(1, 3) n', [], 0), [
+      'n 23',
+      ['1'],
+      ['2'],
+      ['3'],
+      'SELECT 3'
+    ]);
+    assert.deepEqual(
+      (await described)[0].fields.map(({ name, dataTypeID }) => [name, dataTypeID]),
+      [['n', 23]]
+    );
+    assert.deepEqual(await outcome('SELECT n FROM generate_series(1, 2) n', null, 1), [
+      'n 23',
+      ['1'],
+      'suspended',
+      ['2'],
+      'suspended',
+      'SELECT 0'
+    ]);
   });
 
   it('is told of commands without rows, of empty ones, and of errors', async () => {
     assert.deepEqual(await outcome('CREATE TEMP TABLE t (a int)', [], 5), ['no data', 'CREATE TABLE']);
     assert.deepEqual(await outcome('INSERT INTO t VALUES (1), (2)', [], 5), ['no data', 'INSERT 0 2']);
-    assert.deepEqual(await outcome('INSERT INTO t VALUES (3), (4) RETURNING a', [], 5), ['a 23', ['3'], ['4'], 'INSERT 0 2']);
+    assert.deepEqual(await outcome('INSERT INTO t VALUES (3), (4) RETURNING a', [], 5), [
+      'a 23',
+      ['3'],
+      ['4'],
+      'INSERT 0 2'
+    ]);
     assert.deepEqual(await outcome('', [], 5), ['no data', 'empty']);
     assert.deepEqual(await outcome('SELECT nothing', [], 5), ['42703']);
     assert.deepEqual(await outcome('SELECT 1 / (2 - n) FROM generate_series(1, 2) n', [], 5), ['?column? 23', '22012']);
@@ -137,7 +176,9 @@ describe('What is submitted to a client of quickgres/pg', () => {
   });
 
   it('is complete if the connection is lost after its completion, and is told of an error before', async () => {
-    await client.query('CREATE TEMP TABLE a (id int PRIMARY KEY); CREATE TEMP TABLE b (id int REFERENCES a DEFERRABLE INITIALLY DEFERRED)');
+    await client.query(
+      'CREATE TEMP TABLE a (id int PRIMARY KEY); CREATE TEMP TABLE b (id int REFERENCES a DEFERRABLE INITIALLY DEFERRED)'
+    );
     assert.deepEqual(await outcome('INSERT INTO b VALUES (1) RETURNING id', [], 5), ['id 23', '23503']);
     const reader = new Reader('SELECT 1 AS n', [], 2);
     reader.handleCommandComplete = message => {
@@ -162,7 +203,9 @@ describe('What is submitted to a client of quickgres/pg', () => {
 
   it('has the connection for itself until it is over, and others wait in their order', async () => {
     const order = [];
-    const first = once(client.query(new Reader('SELECT n FROM generate_series(1, 99) n', [], 2)), 'over').then(() => order.push(1));
+    const first = once(client.query(new Reader('SELECT n FROM generate_series(1, 99) n', [], 2)), 'over').then(() =>
+      order.push(1)
+    );
     const second = client.query('SELECT').then(() => order.push(2));
     const third = once(client.query(new Reader('SELECT 1', [], 2)), 'over').then(() => order.push(3));
     await Promise.all([first, second, third]);
@@ -172,7 +215,10 @@ describe('What is submitted to a client of quickgres/pg', () => {
   it('reads values as its client does, if it says nothing else', async () => {
     client.setTypeParser(23, text => `int ${text}`);
     const types = { getTypeParser: () => text => `own ${text}` };
-    for (const [_types, read] of [[undefined, 'int 1'], [types, 'own 1']]) {
+    for (const [_types, read] of [
+      [undefined, 'int 1'],
+      [types, 'own 1']
+    ]) {
       const reader = Object.assign(new Reader('SELECT 1', [], 2), { _result: { _types } });
       await once(client.query(reader), 'over');
       assert.equal(reader._result._types.getTypeParser(23, 'text')('1'), read);
@@ -183,7 +229,10 @@ describe('What is submitted to a client of quickgres/pg', () => {
     const order = [];
     const tell = name => order.push(name);
     const over = [2, 0].map((count, i) =>
-      once(client.query(new Reader('SELECT n FROM generate_series(1, 5) n', [], count)), 'over').then(() => tell(`cursor ${i}`)));
+      once(client.query(new Reader('SELECT n FROM generate_series(1, 5) n', [], count)), 'over').then(() =>
+        tell(`cursor ${i}`)
+      )
+    );
     const queries = ['a', 'b'].map(name => client.query('SELECT 1').then(() => tell(name)));
     await Promise.all([...over, ...queries]);
     assert.deepEqual(order, ['cursor 0', 'cursor 1', 'a', 'b']);
@@ -197,11 +246,18 @@ describe('What is submitted to a client of quickgres/pg', () => {
     const ready = once(idle.connection, 'readyForQuery'); // for which a closing cursor of pg-cursor waits
     idle.connection.close({ type: 'P' });
     await ready;
-    assert.deepEqual(await outcome('SELECT 1', [], 1), ['Client has encountered a connection error and is not queryable']);
+    assert.deepEqual(await outcome('SELECT 1', [], 1), [
+      'Client has encountered a connection error and is not queryable'
+    ]);
   });
 
   it('is not told that an ended connection is free if it is a stream that nothing reads: it would emit an error', async () => {
-    for (const [readableFlowing, listeners, expected] of [[false, 0, 0], [null, 0, 0], [true, 0, 1], [false, 1, 1]]) {
+    for (const [readableFlowing, listeners, expected] of [
+      [false, 0, 0],
+      [null, 0, 0],
+      [true, 0, 1],
+      [false, 1, 1]
+    ]) {
       const other = new pg.Client(server.config);
       await other.connect();
       const idle = new Reader('SELECT n FROM generate_series(1, 3) n', [], 1);
@@ -211,7 +267,9 @@ describe('What is submitted to a client of quickgres/pg', () => {
         other.query(idle);
       });
       let count = 0;
-      idle.connection.on('readyForQuery', () => { count++; });
+      idle.connection.on('readyForQuery', () => {
+        count++;
+      });
       await other.end();
       await new Promise(resolve => setImmediate(setImmediate, resolve));
       assert.equal(count, expected);
@@ -234,7 +292,9 @@ describe('What is submitted to a client of quickgres/pg', () => {
       const pool = new pg.Pool({ ...server.config, max: 1 });
       const taken = await pool.connect();
       const idle = new Reader('SELECT n FROM generate_series(1, 3) n', [], 1);
-      const suspended = new Promise(resolve => { idle.handlePortalSuspended = resolve; });
+      const suspended = new Promise(resolve => {
+        idle.handlePortalSuspended = resolve;
+      });
       const over = once(taken.query(idle), 'over');
       await suspended;
       if (isEarly) taken.release();
@@ -246,10 +306,18 @@ describe('What is submitted to a client of quickgres/pg', () => {
   });
 
   it('says what it cannot do: to send nothing, and what is no COPY', async () => {
-    class Nothing extends Reader { submit(connection) { this.connection = connection; } }
+    class Nothing extends Reader {
+      submit(connection) {
+        this.connection = connection;
+      }
+    }
     const [got] = await once(client.query(new Nothing()), 'over');
     assert.match(got[0], /text must be a string/);
-    class Simple extends Reader { submit(connection) { connection.query(this.text); } }
+    class Simple extends Reader {
+      submit(connection) {
+        connection.query(this.text);
+      }
+    }
     assert.deepEqual((await once(client.query(new Simple('START_REPLICATION 0/0')), 'over'))[0], ['0A000']);
   });
 
@@ -260,7 +328,12 @@ describe('What is submitted to a client of quickgres/pg', () => {
     assert.deepEqual((await once(copyIn('x\n'), 'over'))[0], ['22P02']);
     assert.deepEqual((await once(copyIn(undefined), 'over'))[0], ['COPY from stdin failed: enough']);
     const copyOut = text => client.query(new CopyOut(text));
-    assert.deepEqual((await once(copyOut('COPY (SELECT a FROM copied ORDER BY a) TO STDOUT'), 'over'))[0], ['1\n2\n', 'COPY 2', 'done', 'ready']);
+    assert.deepEqual((await once(copyOut('COPY (SELECT a FROM copied ORDER BY a) TO STDOUT'), 'over'))[0], [
+      '1\n2\n',
+      'COPY 2',
+      'done',
+      'ready'
+    ]);
     assert.deepEqual((await once(copyOut('COPY nothing TO STDOUT'), 'over'))[0], ['42P01']);
     const left = copyOut('COPY (SELECT generate_series(1, 10000000)) TO STDOUT');
     left.stop = () => left.emit('close');

@@ -13,25 +13,58 @@ const binary = (oid, hex) => types.getTypeParser(oid, 'binary')(Buffer.from(hex,
 describe('Types of quickgres/pg', () => {
   it('are read from text', () => {
     for (const [oid, value, expected] of [
-      [20, '9007199254740993', '9007199254740993'], [23, '-5', -5], [701, 'NaN', NaN], [16, 't', true], [16, 'f', false],
-      [1700, '1.10', '1.10'], [17, '\\x0102', Buffer.from([1, 2])], [114, '{"a":[1]}', { a: [1] }], [3802, 'null', null],
-      [23, null, null], [1186, null, null], [600, '(1.5,-2)', { x: 1.5, y: -2 }], [718, '<(1,2),3.5>', { x: 1, y: 2, radius: 3.5 }], [25, 'x', 'x'], [99999, 'y', 'y']
-    ]) assert.deepEqual(text(oid, value), expected, `${oid}`);
+      [20, '9007199254740993', '9007199254740993'],
+      [23, '-5', -5],
+      [701, 'NaN', NaN],
+      [16, 't', true],
+      [16, 'f', false],
+      [1700, '1.10', '1.10'],
+      [17, '\\x0102', Buffer.from([1, 2])],
+      [114, '{"a":[1]}', { a: [1] }],
+      [3802, 'null', null],
+      [23, null, null],
+      [1186, null, null],
+      [600, '(1.5,-2)', { x: 1.5, y: -2 }],
+      [718, '<(1,2),3.5>', { x: 1, y: 2, radius: 3.5 }],
+      [25, 'x', 'x'],
+      [99999, 'y', 'y']
+    ])
+      assert.deepEqual(text(oid, value), expected, `${oid}`);
   });
 
   it('are arrays of these', () => {
     for (const [oid, value, expected] of [
-      [1007, '{1,NULL,3}', [1, null, 3]], [1005, '{{1,2},{3,4}}', [[1, 2], [3, 4]]], [1016, '{1}', ['1']],
-      [1231, '{1.5}', [1.5]], [1000, '{t,f}', [true, false]], [1009, '{a,"b,\\"c"}', ['a', 'b,"c']], [1007, '[0:1]={1,2}', [1, 2]],
-      [1001, '{"\\\\x01"}', [Buffer.from([1])]], [1017, '{"(1,2)"}', [{ x: 1, y: 2 }]], [199, '{"{\\"a\\":1}"}', [{ a: 1 }]],
+      [1007, '{1,NULL,3}', [1, null, 3]],
+      [
+        1005,
+        '{{1,2},{3,4}}',
+        [
+          [1, 2],
+          [3, 4]
+        ]
+      ],
+      [1016, '{1}', ['1']],
+      [1231, '{1.5}', [1.5]],
+      [1000, '{t,f}', [true, false]],
+      [1009, '{a,"b,\\"c"}', ['a', 'b,"c']],
+      [1007, '[0:1]={1,2}', [1, 2]],
+      [1001, '{"\\\\x01"}', [Buffer.from([1])]],
+      [1017, '{"(1,2)"}', [{ x: 1, y: 2 }]],
+      [199, '{"{\\"a\\":1}"}', [{ a: 1 }]],
       [2951, '{}', []]
-    ]) assert.deepEqual(text(oid, value), expected, `${oid}`);
+    ])
+      assert.deepEqual(text(oid, value), expected, `${oid}`);
     assert.deepEqual(types.arrayParser.create('{1,{2,3}}'.replace('1,', ''), Number).parse(), [[2, 3]]);
   });
 
   it('are Dates: in local time where there is no time zone', () => {
     assert.deepEqual(text(1184, '2020-02-29 12:00:00.123456+05:30'), new Date('2020-02-29T06:30:00.123Z'));
-    for (const each of ['2020-02-29 12:00:00+00', '2020-02-29 07:00:00-05', '2020-02-29 12:00:00.0009+00', '2020-02-29 17:30:00+05:30']) {
+    for (const each of [
+      '2020-02-29 12:00:00+00',
+      '2020-02-29 07:00:00-05',
+      '2020-02-29 12:00:00.0009+00',
+      '2020-02-29 17:30:00+05:30'
+    ]) {
       assert.deepEqual(text(1184, each), new Date('2020-02-29T12:00:00Z'), each);
     }
     assert.deepEqual(text(1184, '9999-12-31 23:59:59.999999-11'), new Date('+010000-01-01T10:59:59.999Z'));
@@ -52,23 +85,38 @@ describe('Types of quickgres/pg', () => {
 
   it('are intervals by their parts, which PostgreSQL reads, too', () => {
     const interval = text(1186, '1 year 2 mons -3 days -04:05:06.789');
-    assert.deepEqual({ ...interval }, { years: 1, months: 2, days: -3, hours: -4, minutes: -5, seconds: -6, milliseconds: -789 });
+    assert.deepEqual(
+      { ...interval },
+      { years: 1, months: 2, days: -3, hours: -4, minutes: -5, seconds: -6, milliseconds: -789 }
+    );
     assert.equal(interval.toISOString(), 'P1Y2M-3DT-4H-5M-6.789S');
     assert.equal(interval.toPostgres(), interval.toISOString());
     assert.equal(interval.toISO(), interval.toISOString());
     assert.deepEqual({ ...text(1186, '00:00:00') }, {});
     assert.equal(text(1186, '00:00:00').toPostgres(), 'P0Y0M0DT0H0M0S');
     assert.equal(text(1186, '00:00:00.000001').toPostgres(), 'P0Y0M0DT0H0M0.000001S');
-    assert.deepEqual(text(1187, '{"1 day",NULL}').map(each => each && { ...each }), [{ days: 1 }, null]);
+    assert.deepEqual(
+      text(1187, '{"1 day",NULL}').map(each => each && { ...each }),
+      [{ days: 1 }, null]
+    );
   });
 
   it('are read from binary', () => {
     for (const [oid, hex, expected] of [
-      [20, '0020000000000001', '9007199254740993'], [21, 'fffe', -2], [23, '00000007', 7], [16, '01', true],
-      [700, '3dcccccd', 0.10000000149011612], [701, '3ff8000000000000', 1.5], [25, 'c3a9', 'é'], [17, '0102', '\u0001\u0002'],
-      [1184, '0000000000000000', new Date('2000-01-01T00:00:00Z')], [1114, '0000000000000000', new Date(2000, 0, 1)],
-      [1007, '00000001000000000000001700000001000000010000000400000005', [5]], [1700, '0002000000000001' + '00011388', 1.5]
-    ]) assert.deepEqual(binary(oid, hex), expected, `${oid}`);
+      [20, '0020000000000001', '9007199254740993'],
+      [21, 'fffe', -2],
+      [23, '00000007', 7],
+      [16, '01', true],
+      [700, '3dcccccd', 0.10000000149011612],
+      [701, '3ff8000000000000', 1.5],
+      [25, 'c3a9', 'é'],
+      [17, '0102', '\u0001\u0002'],
+      [1184, '0000000000000000', new Date('2000-01-01T00:00:00Z')],
+      [1114, '0000000000000000', new Date(2000, 0, 1)],
+      [1007, '00000001000000000000001700000001000000010000000400000005', [5]],
+      [1700, '0002000000000001' + '00011388', 1.5]
+    ])
+      assert.deepEqual(binary(oid, hex), expected, `${oid}`);
   });
 
   it('may be read by other parsers, for all or for some', () => {
@@ -82,7 +130,10 @@ describe('Types of quickgres/pg', () => {
     const theirs = new TypeOverrides({ getTypeParser: oid => value => `${oid}:${value}` });
     assert.equal(theirs.getTypeParser(5)('x'), '5:x');
     const [ofText, ofBytes] = new TypeOverrides({ getTypeParser: () => value => value }).decode.get(5);
-    assert.deepEqual([ofText, ofBytes].map(read => read(Buffer.from('(7)'), 1, 2)), ['7', Buffer.from('7')]);
+    assert.deepEqual(
+      [ofText, ofBytes].map(read => read(Buffer.from('(7)'), 1, 2)),
+      ['7', Buffer.from('7')]
+    );
     assert.equal(types.builtins.TIMESTAMPTZ, 1184);
   });
 
@@ -126,7 +177,11 @@ describe('Types of quickgres/pg', () => {
       fs.mkdirSync(path.join(folder, 'pg-types'));
       fs.writeFileSync(path.join(folder, 'pg-types/index.js'), 'exports.mine = true;');
       const { NODE_V8_COVERAGE, ...env } = process.env;
-      const printed = execFileSync(process.execPath, [path.join(folder, 'program.js'), require.resolve('../../lib/pg')], { env, encoding: 'utf8' });
+      const printed = execFileSync(
+        process.execPath,
+        [path.join(folder, 'program.js'), require.resolve('../../lib/pg')],
+        { env, encoding: 'utf8' }
+      );
       assert.deepEqual(JSON.parse(printed), [5, 'mine 5', '5', true]);
     } finally {
       fs.rmSync(folder, { recursive: true });
@@ -135,8 +190,16 @@ describe('Types of quickgres/pg', () => {
 
   it('are those of this module in a bundle, where `require` has no cache or is not there', () => {
     const file = require.resolve('../../lib/pg/types');
-    const withCache = getter => Object.defineProperty(name => require(name.startsWith('.') ? path.join(file, '..', name) : name), 'cache', { get: getter });
-    for (const getter of [() => undefined, () => { throw new ReferenceError('require is not defined'); }]) {
+    const withCache = getter =>
+      Object.defineProperty(name => require(name.startsWith('.') ? path.join(file, '..', name) : name), 'cache', {
+        get: getter
+      });
+    for (const getter of [
+      () => undefined,
+      () => {
+        throw new ReferenceError('require is not defined');
+      }
+    ]) {
       const module = {};
       new Function('require', 'module', fs.readFileSync(file, 'utf8'))(withCache(getter), module);
       module.exports.adoptTypes();

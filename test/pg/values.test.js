@@ -17,7 +17,9 @@ function at(text, zone) {
 }
 
 describe('Values of quickgres/pg', () => {
-  afterEach(() => { defaults.parseInputDatesAsUTC = false; });
+  afterEach(() => {
+    defaults.parseInputDatesAsUTC = false;
+  });
 
   it('are null, strings and bytes', () => {
     assert.equal(prepareValue(undefined), null);
@@ -33,7 +35,10 @@ describe('Values of quickgres/pg', () => {
   it('are dates in local time with their offset, or in UTC, before Christ, too', () => {
     assert.equal(at('2020-02-29T12:34:56.789Z', 'America/Lima'), '2020-02-29T07:34:56.789-05:00');
     assert.equal(at('2020-02-29T20:00:00Z', 'Asia/Kolkata'), '2020-03-01T01:30:00.000+05:30');
-    assert.equal(at('1800-02-28T20:00:00Z', 'Europe/Amsterdam'), '1800-02-28T20:17:30.000+00:17:30'.replace('17:30', '17:30'));
+    assert.equal(
+      at('1800-02-28T20:00:00Z', 'Europe/Amsterdam'),
+      '1800-02-28T20:17:30.000+00:17:30'.replace('17:30', '17:30')
+    );
     assert.equal(at('-000001-06-01T00:00:00Z', 'UTC'), '0002-06-01T00:00:00.000+00:00 BC');
     assert.equal(at('0000-06-01T00:00:00Z', 'UTC'), '0001-06-01T00:00:00.000+00:00 BC');
     assert.equal(at('+012345-06-01T00:00:00Z', 'UTC'), '12345-06-01T00:00:00.000+00:00');
@@ -43,8 +48,10 @@ describe('Values of quickgres/pg', () => {
   });
 
   it('are arrays as literals, objects as JSON', () => {
-    assert.equal(prepareValue([1, null, undefined, 'a "b" \\', [true], Buffer.from('é')]),
-      '{"1",NULL,NULL,"a \\"b\\" \\\\",{"true"},"\\\\xc3a9"}');
+    assert.equal(
+      prepareValue([1, null, undefined, 'a "b" \\', [true], Buffer.from('é')]),
+      '{"1",NULL,NULL,"a \\"b\\" \\\\",{"true"},"\\\\xc3a9"}'
+    );
     assert.equal(prepareValue([{ a: 'x' }]), '{"{\\"a\\":\\"x\\"}"}');
     assert.equal(prepareValue({ a: [1] }), '{"a":[1]}');
     assert.equal(prepareValue([]), '{}');
@@ -71,7 +78,10 @@ describe('Values of quickgres/pg', () => {
   });
 
   it('are read as numbers where they are an int8 and defaults say parseInt8, large ones, too', () => {
-    const read = () => [types.getTypeParser(20)('9007199254740991'), types.getTypeParser(1016)('{1,NULL,-9007199254740991}')];
+    const read = () => [
+      types.getTypeParser(20)('9007199254740991'),
+      types.getTypeParser(1016)('{1,NULL,-9007199254740991}')
+    ];
     defaults.parseInt8 = true;
     const numbers = read();
     defaults.parseInt8 = false;

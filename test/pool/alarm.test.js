@@ -12,7 +12,10 @@ describe('The alarm of a pool', () => {
     assert.equal(set.length, 0);
     const now = performance.now();
     for (const time of [50000, 70000, 20000, 30000]) alarm.setTo(now + time);
-    assert.deepEqual(set.map(({ delay, isUnreferenced }) => [Math.ceil(delay / 10000), isUnreferenced]), [[2, true]]);
+    assert.deepEqual(
+      set.map(({ delay, isUnreferenced }) => [Math.ceil(delay / 10000), isUnreferenced]),
+      [[2, true]]
+    );
     alarm.stop();
     assert.equal(set.length, 0);
   });

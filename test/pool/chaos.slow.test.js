@@ -34,14 +34,23 @@ const WRITE = 'INSERT INTO ledger VALUES ($1)';
 
 /** Requests of a session with settings, each of which gives the three rows of its tenant; the policy shows no other. */
 const OF_TENANTS = {
-  async query(mine) { return (await mine.query(NOTES)).rows; },
-  async retried(mine) { return (await mine.query(NOTES, [], { idempotent: true })).rows; },
-  async batch(mine) { return (await mine.batch(['SELECT pg_sleep(0.001)', NOTES]))[1].rows; },
+  async query(mine) {
+    return (await mine.query(NOTES)).rows;
+  },
+  async retried(mine) {
+    return (await mine.query(NOTES, [], { idempotent: true })).rows;
+  },
+  async batch(mine) {
+    return (await mine.batch(['SELECT pg_sleep(0.001)', NOTES]))[1].rows;
+  },
   async transaction(mine) {
-    return mine.transaction(async tx => {
-      await tx.transaction(inner => inner.query('SELECT 1'));
-      return (await tx.query(NOTES)).rows;
-    }, { idempotent: true });
+    return mine.transaction(
+      async tx => {
+        await tx.transaction(inner => inner.query('SELECT 1'));
+        return (await tx.query(NOTES)).rows;
+      },
+      { idempotent: true }
+    );
   },
   async cursor(mine) {
     const rows = [];
@@ -55,11 +64,20 @@ const OF_TENANTS = {
   },
   async copyTo(mine) {
     const copied = await textOf(mine.copyTo(`COPY (${NOTES}) TO STDOUT`));
-    return copied.split('\n').slice(0, -1).map(tenant => ({ tenant }));
+    return copied
+      .split('\n')
+      .slice(0, -1)
+      .map(tenant => ({ tenant }));
   },
-  async aborted(mine) { return (await mine.query(`${NOTES} WHERE pg_sleep(0.01) IS NOT NULL`, [], { signal: AbortSignal.timeout(15) })).rows; },
+  async aborted(mine) {
+    return (await mine.query(`${NOTES} WHERE pg_sleep(0.01) IS NOT NULL`, [], { signal: AbortSignal.timeout(15) }))
+      .rows;
+  },
   async wrong(mine, tenant) {
-    await assert.rejects(mine.with({ work_mem: 'wrong' }).query(NOTES), error => isLoss(error) || error.code === '22023');
+    await assert.rejects(
+      mine.with({ work_mem: 'wrong' }).query(NOTES),
+      error => isLoss(error) || error.code === '22023'
+    );
     return [tenant, tenant, tenant].map(tenant => ({ tenant }));
   }
 };
@@ -70,24 +88,41 @@ const KINDS = {
     assert.equal((await pool.query('SELECT $1::int AS id', [id])).rows[0].id, String(id));
   },
   async retried({ pool, id }) {
-    const { rows: [row] } = await pool.query('SELECT $1::int AS id, pg_sleep(0.02)', [id], { idempotent: true });
+    const {
+      rows: [row]
+    } = await pool.query('SELECT $1::int AS id, pg_sleep(0.02)', [id], { idempotent: true });
     assert.equal(row.id, String(id));
   },
   async batch({ pool, id }) {
-    const results = await pool.batch([['SELECT $1::int AS id', [id]], ['SELECT $1::int + 1 AS id', [id]]]);
-    assert.deepEqual(results.map(({ rows: [row] }) => row.id), [String(id), String(id + 1)]);
+    const results = await pool.batch([
+      ['SELECT $1::int AS id', [id]],
+      ['SELECT $1::int + 1 AS id', [id]]
+    ]);
+    assert.deepEqual(
+      results.map(({ rows: [row] }) => row.id),
+      [String(id), String(id + 1)]
+    );
   },
   async insert({ pool, id, ledger }) {
     await ledger.write(id, () => pool.query(WRITE, [id]));
   },
   async transaction({ pool, id, ledger, random }) {
     const fails = random.chance(0.2);
-    await ledger.write(id, () => pool.transaction(async tx => {
-      await tx.query(WRITE, [id]);
-      if (random.chance(0.3)) await sleep(random.below(20));
-      assert.equal((await tx.query('SELECT id FROM ledger WHERE id = $1', [id])).rows.length, 1);
-      if (fails) throw new Error('changed my mind');
-    }), fails).catch(error => { if (error.message !== 'changed my mind') throw error; });
+    await ledger
+      .write(
+        id,
+        () =>
+          pool.transaction(async tx => {
+            await tx.query(WRITE, [id]);
+            if (random.chance(0.3)) await sleep(random.below(20));
+            assert.equal((await tx.query('SELECT id FROM ledger WHERE id = $1', [id])).rows.length, 1);
+            if (fails) throw new Error('changed my mind');
+          }),
+        fails
+      )
+      .catch(error => {
+        if (error.message !== 'changed my mind') throw error;
+      });
   },
   async connection({ pool, id }) {
     await pool.connection(async client => {
@@ -99,7 +134,9 @@ const KINDS = {
   async cursor({ pool, id, random }) {
     const leave = random.below(400);
     let next = id;
-    for await (const { n } of pool.cursor('SELECT generate_series($1::int, $1::int + 300) AS n', [id], { batchSize: 50 })) {
+    for await (const { n } of pool.cursor('SELECT generate_series($1::int, $1::int + 300) AS n', [id], {
+      batchSize: 50
+    })) {
       assert.equal(n, String(next++));
       if (next - id === leave) break;
     }
@@ -113,7 +150,12 @@ const KINDS = {
         else callback();
       }
     });
-    const { rowCount } = await pool.queryTo(target, 'SELECT repeat($1, 20) FROM generate_series(1, 500)', [String(id)], { as: 'values' });
+    const { rowCount } = await pool.queryTo(
+      target,
+      'SELECT repeat($1, 20) FROM generate_series(1, 500)',
+      [String(id)],
+      { as: 'values' }
+    );
     assert.deepEqual([rowCount, bytes], [500, 10000 * String(id).length]);
   },
   async copy({ pool, id, ledger }) {
@@ -125,14 +167,18 @@ const KINDS = {
   },
   async 'by HTTP'({ web, id, random }) {
     const leaving = random.chance(0.1) ? AbortSignal.timeout(random.below(30)) : undefined;
-    const { status, text } = await web.get(id, leaving).catch(cause => { throw new ConnectionError('no whole answer', { cause }); });
+    const { status, text } = await web.get(id, leaving).catch(cause => {
+      throw new ConnectionError('no whole answer', { cause });
+    });
     if ([500, 502, 504].includes(status)) throw new ConnectionError(`status ${status}`);
     assert.deepEqual([status, text], [200, web.expected(id)]);
   },
   async cached({ cache, id, random, answered }) {
     const key = id % 4;
     const options = random.chance(0.8) ? { statement_timeout: 500 } : {};
-    const { rows: [row] } = await cache.query('SELECT $1::int AS key, pg_sleep(0.005)', [key], options).catch(error => {
+    const {
+      rows: [row]
+    } = await cache.query('SELECT $1::int AS key, pg_sleep(0.005)', [key], options).catch(error => {
       assert.ok(performance.now() < (answered[key] ??= performance.now()) + DEAD, `the key ${key} is dead`);
       throw error.code === '57014' ? new ConnectionError('late', { cause: error }) : error;
     });
@@ -140,7 +186,10 @@ const KINDS = {
     assert.equal(row.key, String(key));
   },
   async timeout({ pool }) {
-    await assert.rejects(pool.query('SELECT pg_sleep(20)', [], { statement_timeout: 20 }), error => isLoss(error) || error.code === '57014');
+    await assert.rejects(
+      pool.query('SELECT pg_sleep(20)', [], { statement_timeout: 20 }),
+      error => isLoss(error) || error.code === '57014'
+    );
   },
   async abort({ pool, random }) {
     const asked = pool.query('SELECT pg_sleep(20)', [], { signal: AbortSignal.timeout(1 + random.below(30)) });
@@ -155,12 +204,16 @@ for (const [name, ask] of Object.entries(OF_TENANTS)) {
       if (error.name !== 'AbortError') throw error;
       return Array(3).fill({ tenant });
     });
-    assert.deepEqual(rows.map(row => Number(row.tenant)), [tenant, tenant, tenant]);
+    assert.deepEqual(
+      rows.map(row => Number(row.tenant)),
+      [tenant, tenant, tenant]
+    );
   };
 }
 
 /** Whether an error is one that faults may cause. */
-const isLoss = error => error instanceof ConnectionError || error.code === '57P01' || error.cause instanceof ConnectionError;
+const isLoss = error =>
+  error instanceof ConnectionError || error.code === '57P01' || error.cause instanceof ConnectionError;
 
 /** Who has written what, as far as the writers know. */
 class Ledger {
@@ -195,7 +248,9 @@ class Web {
         if (!response.headersSent) response.writeHead(500).end();
       }
     });
-    await new Promise(resolve => { this.server.listen(0, '127.0.0.1', resolve); });
+    await new Promise(resolve => {
+      this.server.listen(0, '127.0.0.1', resolve);
+    });
     if (have('nginx')) await this.restart();
     else console.log('      nginx is not installed: HTTP without it');
   }
@@ -211,7 +266,9 @@ class Web {
     return { status: response.status, text: await response.text() };
   }
 
-  expected(id) { return `{"id":${id},"filler":"${'x'.repeat(100)}"}\n`.repeat(3000); }
+  expected(id) {
+    return `{"id":${id},"filler":"${'x'.repeat(100)}"}\n`.repeat(3000);
+  }
 
   async stop() {
     await this.#nginx?.stop();
@@ -221,13 +278,23 @@ class Web {
 
 /** What goes wrong. */
 const FAULTS = {
-  async nginx({ web }) { if (have('nginx')) await web.restart(); },
-  async restart({ server }) { await server.restart(); },
-  async kill({ server }) {
-    await server.sql("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()");
+  async nginx({ web }) {
+    if (have('nginx')) await web.restart();
   },
-  async reset({ proxy }) { proxy.reset(); },
-  async cut({ proxy }) { proxy.cut(); },
+  async restart({ server }) {
+    await server.restart();
+  },
+  async kill({ server }) {
+    await server.sql(
+      "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
+    );
+  },
+  async reset({ proxy }) {
+    proxy.reset();
+  },
+  async cut({ proxy }) {
+    proxy.cut();
+  },
   async stall({ proxy, random }) {
     proxy.stall();
     await sleep(random.below(1500));
@@ -239,10 +306,13 @@ const FAULTS = {
     await sleep(random.below(2000));
     for (const each of dead) each.reset();
   },
-  async silence({ proxy, random }) { // of open connections; new ones work. What has no limit of its own is lost much later
+  async silence({ proxy, random }) {
+    // of open connections; new ones work. What has no limit of its own is lost much later
     const dead = [...proxy.open].filter(() => random.chance(0.7));
     for (const each of dead) each.stall();
-    setTimeout(() => { for (const each of dead) each.reset(); }, 6000);
+    setTimeout(() => {
+      for (const each of dead) each.reset();
+    }, 6000);
   },
   async vanish({ proxy, random }) {
     await proxy.vanish();
@@ -261,18 +331,33 @@ describe('A Pool in chaos', () => {
   it(`loses nothing silently, answers nothing twice, leaves nothing hanging or behind (seed ${SEED})`, async function () {
     this.timeout((SECONDS + 180) * 1000);
     // A client of one method rides its first queries with the last message of authentication.
-    const server = await startServer({ external: false, auth: 'scram-sha-256', users: { me: { password: 'secret', attributes: 'SUPERUSER' } } });
+    const server = await startServer({
+      external: false,
+      auth: 'scram-sha-256',
+      users: { me: { password: 'secret', attributes: 'SUPERUSER' } }
+    });
     const proxy = await startProxy({ target: server });
     await server.sql('CREATE TABLE ledger (id int)');
     await server.sql(`CREATE TABLE notes AS SELECT i % ${TENANTS} AS tenant FROM generate_series(1, ${3 * TENANTS}) i; CREATE ROLE web; GRANT SELECT ON notes TO web;
       ALTER TABLE notes ENABLE ROW LEVEL SECURITY; CREATE POLICY own ON notes USING (tenant = current_setting('app.tenant')::int)`);
     const random = new Random(SEED);
-    const pool = new Pool({
-      decode: false,
-      ...server.config, host: proxy.host, port: proxy.port, user: 'me', password: 'secret',
-      require_auth: 'scram-sha-256', application_name: 'chaos'
-    }, { size: 10, max_lifetime: 3000, idle_timeout: 1000 });
-    const ofCache = new Pool({ ...server.config, host: proxy.host, port: proxy.port, user: 'me', password: 'secret', decode: false }, { size: 3 });
+    const pool = new Pool(
+      {
+        decode: false,
+        ...server.config,
+        host: proxy.host,
+        port: proxy.port,
+        user: 'me',
+        password: 'secret',
+        require_auth: 'scram-sha-256',
+        application_name: 'chaos'
+      },
+      { size: 10, max_lifetime: 3000, idle_timeout: 1000 }
+    );
+    const ofCache = new Pool(
+      { ...server.config, host: proxy.host, port: proxy.port, user: 'me', password: 'secret', decode: false },
+      { size: 3 }
+    );
     const cache = new ResponseCache(ofCache, { max_age: 0.1, stale_while_revalidate: 0 });
     const web = new Web();
     await web.start(pool);
@@ -286,12 +371,14 @@ describe('A Pool in chaos', () => {
       while (performance.now() < until) {
         const kind = own.pick(Object.keys(KINDS));
         const id = ids++;
-        const count = counts[kind] ??= { done: 0, lost: 0 };
+        const count = (counts[kind] ??= { done: 0, lost: 0 });
         const over = new AbortController();
         try {
           await Promise.race([
             KINDS[kind]({ pool, cache, web, id, ledger, answered, random: own }),
-            sleep(HANGS, undefined, { signal: over.signal, ref: false }).then(() => assert.fail(`${kind} hangs: ${JSON.stringify(pool.stats)}`))
+            sleep(HANGS, undefined, { signal: over.signal, ref: false }).then(() =>
+              assert.fail(`${kind} hangs: ${JSON.stringify(pool.stats)}`)
+            )
           ]);
           count.done++;
         } catch (error) {
@@ -335,7 +422,8 @@ describe('A Pool in chaos', () => {
       const unique = new Set(written);
       assert.equal(unique.size, written.length, 'something was written twice');
       for (const id of ledger.certain) assert.ok(unique.has(id), `${id} was written, and is not there`);
-      for (const id of unique) assert.ok(ledger.certain.has(id) || ledger.possible.has(id), `${id} is there, and was not written`);
+      for (const id of unique)
+        assert.ok(ledger.certain.has(id) || ledger.possible.has(id), `${id} is there, and was not written`);
       assert.ok(ledger.certain.size > 100);
     } finally {
       pool.destroy();

@@ -54,7 +54,10 @@ describe('A connection of a pool', () => {
   });
 
   it('asks for no round trip if it is the only one, or if a request would wait for the answer', async () => {
-    for (const [options, most] of [[{ size: 1 }, Infinity], [{}, 1]]) {
+    for (const [options, most] of [
+      [{ size: 1 }, Infinity],
+      [{}, 1]
+    ]) {
       const it = await connection(options);
       it.pipeline.maxPipeline = most;
       it.opened();

@@ -19,22 +19,30 @@ const ID = 'SELECT pg_backend_pid() AS id';
 /** Has `count` connections of a pool to itself; resolves when all are there, to what gives them back. */
 async function occupy(pool, count) {
   const releases = [];
-  await Promise.all(Array.from({ length: count }, () => new Promise(taken => {
-    releases.push(pool.connection(client => new Promise(release => taken(releases.push(release)))));
-  })));
-  return () => Promise.all(releases.map(each => typeof each === 'function' ? each() : each));
+  await Promise.all(
+    Array.from(
+      { length: count },
+      () =>
+        new Promise(taken => {
+          releases.push(pool.connection(client => new Promise(release => taken(releases.push(release)))));
+        })
+    )
+  );
+  return () => Promise.all(releases.map(each => (typeof each === 'function' ? each() : each)));
 }
 
 /** Runs a program with a pool of the shared server. @returns {Promise<string>} what it prints until it ends by itself */
 async function run(code, options = {}) {
   const pool = `new (require(${JSON.stringify(require.resolve('../../lib/pool'))}).Pool)(${JSON.stringify((await sharedServer()).config)}, ${JSON.stringify(options)})`;
-  return (await promisify(execFile)(process.execPath, ['-e', `const pool = ${pool}; ${code}`], { timeout: 20000 })).stdout;
+  return (await promisify(execFile)(process.execPath, ['-e', `const pool = ${pool}; ${code}`], { timeout: 20000 }))
+    .stdout;
 }
 
 describe('The connections of a pool', () => {
   describe('for queries', () => {
     /** On how many connections so many run at a time. */
-    const spread = async (pool, text, count) => new Set(await Promise.all(Array.from({ length: count }, () => idOf(pool.query(text))))).size;
+    const spread = async (pool, text, count) =>
+      new Set(await Promise.all(Array.from({ length: count }, () => idOf(pool.query(text))))).size;
 
     it('are shared by reads that together need less than a millisecond', async () => {
       const pool = await opened();
@@ -71,7 +79,12 @@ describe('The connections of a pool', () => {
       const server = await sharedServer();
       await server.sql('CREATE TABLE rows_to_lock AS SELECT 1 AS id, 0 AS n');
       const CHANGE = 'UPDATE rows_to_lock SET n = n + 1 WHERE id = $1';
-      for (const [waiters, pause] of [[2, 1], [4, 30], [8, 1], [8, 30]]) {
+      for (const [waiters, pause] of [
+        [2, 1],
+        [4, 30],
+        [8, 1],
+        [8, 30]
+      ]) {
         const pool = await opened();
         for (let i = 0; i < 5; i++) await Promise.all([pool.query(CHANGE, [2]), pool.query('SELECT 1')]);
         let locked;
@@ -158,19 +171,35 @@ describe('The connections of a pool', () => {
   describe('that nobody uses', () => {
     it('do not keep a program alive: it ends without end(), but not before what is pending', async () => {
       assert.equal(await run("pool.query('SELECT pg_sleep(0.1)').then(() => console.log('answered'))"), 'answered\n');
-      assert.equal(await run("pool.query('SELECT 1').then(() => setTimeout(() => pool.query('SELECT 1').then(() => console.log('again')), 200))"), 'again\n');
-      assert.equal(await run("pool.query('SELECT 1').then(() => pool.end()).then(() => console.log('ended'))"), 'ended\n');
+      assert.equal(
+        await run(
+          "pool.query('SELECT 1').then(() => setTimeout(() => pool.query('SELECT 1').then(() => console.log('again')), 200))"
+        ),
+        'again\n'
+      );
+      assert.equal(
+        await run("pool.query('SELECT 1').then(() => pool.end()).then(() => console.log('ended'))"),
+        'ended\n'
+      );
     });
 
     it('do not end a program in which a request waits without a limit while its connection is restored', async () => {
-      const work = "pool.connection(client => client.query('BEGIN')); pool.transaction(tx => tx.query('SELECT 1')).then(() => console.log('answered'))";
+      const work =
+        "pool.connection(client => client.query('BEGIN')); pool.transaction(tx => tx.query('SELECT 1')).then(() => console.log('answered'))";
       assert.equal(await run(work, { size: 1, acquire_timeout: 0 }), 'answered\n');
     });
 
     it('keep a program alive until idle_timeout if the policy says so, and so does listen', async () => {
-      const after = "const start = performance.now(); process.on('exit', () => console.log(performance.now() - start > 400));";
-      assert.equal(await run(`${after} pool.lease.policy.exitsOnIdle = false; pool.query('SELECT 1')`, { idle_timeout: 500 }), 'true\n');
-      assert.equal(await run(`${after} const listener = pool.listen('news'); setTimeout(() => listener.return(), 500).unref()`), 'true\n');
+      const after =
+        "const start = performance.now(); process.on('exit', () => console.log(performance.now() - start > 400));";
+      assert.equal(
+        await run(`${after} pool.lease.policy.exitsOnIdle = false; pool.query('SELECT 1')`, { idle_timeout: 500 }),
+        'true\n'
+      );
+      assert.equal(
+        await run(`${after} const listener = pool.listen('news'); setTimeout(() => listener.return(), 500).unref()`),
+        'true\n'
+      );
     });
 
     it('are looked after by one timer, which has an end: mocked ones run until there is none', async () => {
@@ -205,7 +234,9 @@ describe('The connections of a pool', () => {
     it('leave one to plain queries that no slow reader holds up', async () => {
       const pool = await opened({ size: 3 });
       const target = new PassThrough();
-      const written = pool.queryTo(target, "SELECT repeat('x', 1000) FROM generate_series(1, 20000)", [], { buffer: 1 });
+      const written = pool.queryTo(target, "SELECT repeat('x', 1000) FROM generate_series(1, 20000)", [], {
+        buffer: 1
+      });
       await until(() => target.writableNeedDrain); // and so its connection is held up
       const owners = [1, 2].map(() => pool.transaction(() => until(() => target.destroyed)));
       await until(() => pool.stats.owned > 0);
@@ -219,7 +250,9 @@ describe('The connections of a pool', () => {
     it('may have been asked something by who listens to "connect"', async () => {
       const pool = await opened({ size: 1, acquire_timeout: 5000 });
       pool.on('connect', client => client.query("SELECT pg_sleep(0.1), set_config('a.b', 'set', false)"));
-      const { rows: [row] } = await pool.transaction(tx => tx.query("SELECT current_setting('a.b') AS it"));
+      const {
+        rows: [row]
+      } = await pool.transaction(tx => tx.query("SELECT current_setting('a.b') AS it"));
       assert.equal(row.it, 'set');
     });
 
@@ -235,8 +268,14 @@ describe('The connections of a pool', () => {
       const controller = new AbortController();
       proxy.stall();
       pool.once('connect', () => setTimeout(() => controller.abort(), 20));
-      await assert.rejects(pool.transaction(() => {}, { signal: controller.signal }), { name: 'AbortError' });
-      await assert.rejects(pool.connection(() => {}, { signal: controller.signal }), { name: 'AbortError' });
+      await assert.rejects(
+        pool.transaction(() => {}, { signal: controller.signal }),
+        { name: 'AbortError' }
+      );
+      await assert.rejects(
+        pool.connection(() => {}, { signal: controller.signal }),
+        { name: 'AbortError' }
+      );
       proxy.resume();
       await pool.end();
       await proxy.stop();
@@ -254,10 +293,13 @@ describe('The connections of a pool', () => {
 
     it('are left as they are, where it is to be so', async () => {
       const pool = await opened({ size: 1 });
-      await pool.connection(async client => {
-        await client.query('SET search_path TO kept');
-        await client.query('BEGIN; SELECT 1 / 0', []).catch(() => client.query('BEGIN'));
-      }, { reset: false });
+      await pool.connection(
+        async client => {
+          await client.query('SET search_path TO kept');
+          await client.query('BEGIN; SELECT 1 / 0', []).catch(() => client.query('BEGIN'));
+        },
+        { reset: false }
+      );
       assert.equal((await pool.query('SHOW search_path')).rows[0].search_path, 'kept');
       assert.equal(await pool.connection(client => client.transactionStatus), 'I');
     });
@@ -277,26 +319,43 @@ describe('The connections of a pool', () => {
       const pool = await opened({ size: 2, acquire_timeout: 500 });
       await Promise.all([1, 2].map(() => pool.query('SELECT pg_sleep(0.05)'))); // both are open
       const release = await occupy(pool, 1);
-      await assert.rejects(pool.transaction(() => {}), error => {
-        const message = error.message.replace(/ for \d{3} ms:/, ' for 500 ms:');
-        assert.deepEqual([error.name, error.code, error.sent], ['TimeoutError', '53300', false]);
-        assert.equal(message, 'no connection for 500 ms (acquire_timeout): size 2, open 2, owned by transactions, cursors, COPY, ' +
-          "{ alone: true } or connection() 1. Longest in use: owned for 500 ms: nothing was sent. If a transaction's function waits for this, use its tx");
-        return true;
-      });
+      await assert.rejects(
+        pool.transaction(() => {}),
+        error => {
+          const message = error.message.replace(/ for \d{3} ms:/, ' for 500 ms:');
+          assert.deepEqual([error.name, error.code, error.sent], ['TimeoutError', '53300', false]);
+          assert.equal(
+            message,
+            'no connection for 500 ms (acquire_timeout): size 2, open 2, owned by transactions, cursors, COPY, ' +
+              "{ alone: true } or connection() 1. Longest in use: owned for 500 ms: nothing was sent. If a transaction's function waits for this, use its tx"
+          );
+          return true;
+        }
+      );
       const controller = new AbortController();
       const asked = pool.connection(() => {}, { signal: controller.signal });
       controller.abort(new Error('not any more'));
       await assert.rejects(asked, error => error.name === 'AbortError' && error.cause.message === 'not any more');
-      await assert.rejects(pool.transaction(() => {}, { signal: AbortSignal.abort() }), { name: 'AbortError' });
-      await assert.rejects(pool.transaction(() => {}, { signal: 5 }), { name: 'TypeError', message: /signal must be/ });
+      await assert.rejects(
+        pool.transaction(() => {}, { signal: AbortSignal.abort() }),
+        { name: 'AbortError' }
+      );
+      await assert.rejects(
+        pool.transaction(() => {}, { signal: 5 }),
+        { name: 'TypeError', message: /signal must be/ }
+      );
       assert.equal(pool.stats.waiting, 0);
       await release();
-      await assert.rejects(pool.transaction(() => assert.fail(), { signal: AbortSignal.abort() }), { name: 'AbortError' });
+      await assert.rejects(
+        pool.transaction(() => assert.fail(), { signal: AbortSignal.abort() }),
+        { name: 'AbortError' }
+      );
     });
 
     it('are waited for by a function that the error shows', async () => {
-      async function asking(pool) { await pool.query('SELECT 1'); }
+      async function asking(pool) {
+        await pool.query('SELECT 1');
+      }
       const cases = [
         [{ host: 'localhost', port: 1 }, 20_000, 'ConnectionError'],
         [{ socket: () => new Promise(() => {}) }, 20, 'TimeoutError']
@@ -330,12 +389,16 @@ describe('The connections of a pool', () => {
       proxy.refuse();
       proxy.reset();
       await until(() => errors.length > 0);
-      await Promise.all([pool.query('SELECT 1'), pool.transaction(() => {})].map(asked => assert.rejects(asked, error => {
-        assert.deepEqual([error.name, error.code, error.sent], ['TimeoutError', '08001', false]);
-        assert.equal(error.message, `no connection for 400 ms (acquire_timeout): ${error.cause.message}`);
-        assert.match(error.message, /connect ECONNREFUSED/);
-        return error.cause.code === 'ECONNREFUSED' && errors.includes(error.cause);
-      })));
+      await Promise.all(
+        [pool.query('SELECT 1'), pool.transaction(() => {})].map(asked =>
+          assert.rejects(asked, error => {
+            assert.deepEqual([error.name, error.code, error.sent], ['TimeoutError', '08001', false]);
+            assert.equal(error.message, `no connection for 400 ms (acquire_timeout): ${error.cause.message}`);
+            assert.match(error.message, /connect ECONNREFUSED/);
+            return error.cause.code === 'ECONNREFUSED' && errors.includes(error.cause);
+          })
+        )
+      );
       await proxy.stop();
     });
 
@@ -365,7 +428,10 @@ describe('The connections of a pool', () => {
       await pool.query('SELECT 1');
       const { call, release } = await held();
       const slow = pool.query(`SELECT ${call}`);
-      await assert.rejects(pool.transaction(() => {}), { code: '53300' });
+      await assert.rejects(
+        pool.transaction(() => {}),
+        { code: '53300' }
+      );
       const other = pool.query('SELECT 1 AS n');
       assert.equal(pool.stats.waiting, 0);
       await release();
@@ -394,9 +460,17 @@ describe('The connections of a pool', () => {
       const { call, release } = await held();
       const slow = pool.query(`SELECT 'secret', ${call}`);
       await until(() => pool.stats.pending === 1);
-      await assert.rejects(pool.transaction(() => {}), error => error.code === '53300' && error.message.includes(`shared for `) &&
-        error.message.includes(` ms: SELECT '…', ${call}. If`));
-      assert.deepEqual(pool.stats.holders.map(({ owned, text }) => [owned, text]), [[false, `SELECT '…', ${call}`]]);
+      await assert.rejects(
+        pool.transaction(() => {}),
+        error =>
+          error.code === '53300' &&
+          error.message.includes(`shared for `) &&
+          error.message.includes(` ms: SELECT '…', ${call}. If`)
+      );
+      assert.deepEqual(
+        pool.stats.holders.map(({ owned, text }) => [owned, text]),
+        [[false, `SELECT '…', ${call}`]]
+      );
       await release();
       await slow;
     });
@@ -413,7 +487,9 @@ describe('The connections of a pool', () => {
     it('of a pool of one are shared as soon as it is the turn of a plain query', async () => {
       const pool = await opened({ size: 1 });
       let over = false;
-      const owners = Array.from({ length: 3 }, async () => { while (!over) await pool.transaction(tx => tx.query('SELECT 1')); });
+      const owners = Array.from({ length: 3 }, async () => {
+        while (!over) await pool.transaction(tx => tx.query('SELECT 1'));
+      });
       for (let i = 0; i < 5; i++) assert.equal((await pool.query('SELECT 1 AS n')).rows[0].n, 1);
       over = true;
       await Promise.all(owners);
@@ -445,7 +521,9 @@ describe('The connections of a pool', () => {
         client.query('BEGIN');
         client.query('CREATE TABLE left_open (i int)');
       });
-      const { rows: [row] } = await pool.query("SELECT to_regclass('left_open') AS it");
+      const {
+        rows: [row]
+      } = await pool.query("SELECT to_regclass('left_open') AS it");
       assert.equal(row.it, null);
     });
   });
@@ -477,7 +555,10 @@ describe('The connections of a pool', () => {
       const asked = pool.query(`SELECT ${call}`);
       await until(() => pool.stats.pending === 1);
       const controller = new AbortController();
-      const aborted = assert.rejects(pool.transaction(() => {}, { signal: controller.signal }), { name: 'AbortError' });
+      const aborted = assert.rejects(
+        pool.transaction(() => {}, { signal: controller.signal }),
+        { name: 'AbortError' }
+      );
       controller.abort();
       await aborted;
       await release();
@@ -489,12 +570,17 @@ describe('The connections of a pool', () => {
       const server = await sharedServer();
       await server.sql('DROP TABLE IF EXISTS renewed; CREATE TABLE renewed (at timestamp)');
       const pool = await opened({ size: 2 });
-      const insert = () => pool.query('INSERT INTO renewed VALUES ($1) RETURNING pg_backend_pid() AS id, pg_typeof(at) AS type', ['2026-01-01 00:00+05']);
+      const insert = () =>
+        pool.query('INSERT INTO renewed VALUES ($1) RETURNING pg_backend_pid() AS id, pg_typeof(at) AS type', [
+          '2026-01-01 00:00+05'
+        ]);
       const before = (await insert()).rows[0].id;
       const slow = pool.query('SELECT pg_backend_pid() AS id, pg_sleep(0.2)');
       await server.sql('ALTER TABLE renewed ALTER at TYPE timestamptz; TRUNCATE renewed');
       pool.renew();
-      const { rows: [after] } = await insert();
+      const {
+        rows: [after]
+      } = await insert();
       assert.notEqual(after.id, before);
       assert.ok((await slow).rows[0].id > 0);
       const [{ at }] = await server.sql("SELECT at AT TIME ZONE 'UTC' AS at FROM renewed");
@@ -540,8 +626,13 @@ describe('The connections of a pool', () => {
       const ids = await Promise.all([idOf(pool.query(ID)), idOf(pool.query(ID))]);
       const lost = [once(pool, 'error')];
       await server.sql(`SELECT pg_terminate_backend(pid) FROM unnest('{${ids}}'::int[]) pid`);
-      const results = await Promise.all(Array.from({ length: 50 }, (_, i) => pool.query('SELECT $1::int AS i', [i], { idempotent: true })));
-      assert.deepEqual(results.map(({ rows: [{ i }] }) => Number(i)), Array.from({ length: 50 }, (_, i) => i));
+      const results = await Promise.all(
+        Array.from({ length: 50 }, (_, i) => pool.query('SELECT $1::int AS i', [i], { idempotent: true }))
+      );
+      assert.deepEqual(
+        results.map(({ rows: [{ i }] }) => Number(i)),
+        Array.from({ length: 50 }, (_, i) => i)
+      );
       assert.match((await lost[0])[0].message, /terminating connection/);
     });
 
@@ -550,12 +641,19 @@ describe('The connections of a pool', () => {
       const pool = await opened({ size: 1 });
       const id = await idOf(pool.query(ID));
       const results = Promise.allSettled([
-        pool.query('SELECT 1 AS n, pg_sleep(0.3)'), pool.query('SELECT 2 AS n', [], { idempotent: true }), pool.query('SELECT 3 AS n'),
-        pool.query('SELECT 4 AS n', [], { signal: new AbortController().signal }), pool.query('SELECT 5 AS n'), pool.transaction(() => 6)
+        pool.query('SELECT 1 AS n, pg_sleep(0.3)'),
+        pool.query('SELECT 2 AS n', [], { idempotent: true }),
+        pool.query('SELECT 3 AS n'),
+        pool.query('SELECT 4 AS n', [], { signal: new AbortController().signal }),
+        pool.query('SELECT 5 AS n'),
+        pool.transaction(() => 6)
       ]);
-      await until(async () => (await server.sql(`SELECT FROM pg_stat_activity WHERE pid = ${id} AND state = 'active'`)).length === 1);
+      await until(
+        async () =>
+          (await server.sql(`SELECT FROM pg_stat_activity WHERE pid = ${id} AND state = 'active'`)).length === 1
+      );
       await server.sql(`SELECT pg_terminate_backend(${id})`);
-      const short = (await results).map(({ reason, value }) => reason ? reason.sent : value.rows?.[0].n ?? value);
+      const short = (await results).map(({ reason, value }) => (reason ? reason.sent : (value.rows?.[0].n ?? value)));
       assert.deepEqual(short, [true, 2, true, true, true, 6]);
     });
 
@@ -566,8 +664,13 @@ describe('The connections of a pool', () => {
       const outcome = async (text, options, isTime) => {
         const id = await idOf(pool.query(ID));
         let written = '';
-        const target = new PassThrough().on('data', data => { written += data; });
-        const asked = pool.queryTo(target, text, [], { as: 'json', ...options }).then(() => written, ({ sent }) => sent);
+        const target = new PassThrough().on('data', data => {
+          written += data;
+        });
+        const asked = pool.queryTo(target, text, [], { as: 'json', ...options }).then(
+          () => written,
+          ({ sent }) => sent
+        );
         await until(() => isTime(written, id));
         await server.sql(`SELECT pg_terminate_backend(${id})`);
         return asked;
@@ -609,24 +712,32 @@ describe('The connections of a pool', () => {
       await server.sql(`SELECT pg_terminate_backend(${await idOf(tx.query(ID))})`);
       await new Promise(() => {});
     };
-    await assert.rejects(pool.transaction(lasting, { idempotent: true, statement_timeout: 200 }), { name: 'TimeoutError', code: '57014' });
-    await assert.rejects(pool.transaction(lasting, { idempotent: true, signal: AbortSignal.timeout(200) }), { name: 'AbortError' });
+    await assert.rejects(pool.transaction(lasting, { idempotent: true, statement_timeout: 200 }), {
+      name: 'TimeoutError',
+      code: '57014'
+    });
+    await assert.rejects(pool.transaction(lasting, { idempotent: true, signal: AbortSignal.timeout(200) }), {
+      name: 'AbortError'
+    });
   });
 
   it('that are lost call the function of a transaction again only when the first call is over', async () => {
     const server = await sharedServer();
     const pool = await opened({ size: 2 });
     const told = [];
-    const result = await pool.transaction(async tx => {
-      told.push('begun');
-      if (told.length > 1) return 'done';
-      const { id } = (await tx.query(ID)).rows[0];
-      const asked = tx.query('SELECT pg_sleep(10)').catch(() => {});
-      await server.sql(`SELECT pg_terminate_backend(${id})`);
-      await asked;
-      await sleep(100);
-      told.push('over');
-    }, { idempotent: true });
+    const result = await pool.transaction(
+      async tx => {
+        told.push('begun');
+        if (told.length > 1) return 'done';
+        const { id } = (await tx.query(ID)).rows[0];
+        const asked = tx.query('SELECT pg_sleep(10)').catch(() => {});
+        await server.sql(`SELECT pg_terminate_backend(${id})`);
+        await asked;
+        await sleep(100);
+        told.push('over');
+      },
+      { idempotent: true }
+    );
     assert.deepEqual([result, told], ['done', ['begun', 'over', 'begun']]);
   });
 
@@ -635,7 +746,11 @@ describe('The connections of a pool', () => {
       await conversation.first();
       conversation.say(GREETING);
       await conversation.read();
-      conversation.say(commandComplete('INSERT 0 1'), ANSWER.ready, message('E', 'SFATAL\0VFATAL\0C57P01\0Mthe end\0\0'));
+      conversation.say(
+        commandComplete('INSERT 0 1'),
+        ANSWER.ready,
+        message('E', 'SFATAL\0VFATAL\0C57P01\0Mthe end\0\0')
+      );
     }).listen();
     const pool = await opened({ size: 1 }, { ...fake.config, fetch_types: false });
     const [{ cmd }] = await pool.simpleQuery('INSERT INTO t VALUES (1)');
@@ -656,7 +771,11 @@ describe('The connections of a pool', () => {
         proxy.reset();
         await lost;
         const values = [1];
-        const asked = [pool.query('SELECT $1::int AS n', values), pool.transaction(() => 2), pool.batch([['SELECT $1::int AS n', values]])];
+        const asked = [
+          pool.query('SELECT $1::int AS n', values),
+          pool.transaction(() => 2),
+          pool.batch([['SELECT $1::int AS n', values]])
+        ];
         const [error] = await once(pool, 'error');
         assert.equal(error.code, 'ECONNREFUSED');
         values[0] = 5; // it was 1 when it was given
@@ -681,8 +800,12 @@ describe('The connections of a pool', () => {
       proxy.refuse();
       proxy.reset();
       await lost;
-      pool.on('error', () => { attempts++; });
-      const results = await Promise.allSettled(Array.from({ length: 300 }, (_, i) => i % 2 ? pool.query('SELECT 1') : pool.transaction(() => {})));
+      pool.on('error', () => {
+        attempts++;
+      });
+      const results = await Promise.allSettled(
+        Array.from({ length: 300 }, (_, i) => (i % 2 ? pool.query('SELECT 1') : pool.transaction(() => {})))
+      );
       for (const { reason } of results) assert.equal(reason?.code, '08001');
       assert.ok(attempts <= 8 + 10, `${attempts}`); // pauses of 25 to 50 ms, then twice as long each
       await proxy.stop();
@@ -694,14 +817,17 @@ describe('The connections of a pool', () => {
       await server.sql('CREATE ROLE limited LOGIN CONNECTION LIMIT 2');
       const pool = await opened({ size: 6 }, { user: 'limited' });
       let attempts = 0;
-      pool.on('error', () => { attempts++; });
+      pool.on('error', () => {
+        attempts++;
+      });
       const asked = Array.from({ length: 10 }, async () => {
         for (let i = 0; i < 10; i++) await pool.query('SELECT pg_sleep(0.02)');
       });
       const begun = performance.now();
       await Promise.all(asked); // a second and more, in which there would be 20 to 40 without longer pauses
       let most = 4 + 3; // at once, and before the first two have answered
-      for (let pause = 25, time = begun; time < performance.now(); time += pause, pause = Math.min(2 * pause, 1000)) most++;
+      for (let pause = 25, time = begun; time < performance.now(); time += pause, pause = Math.min(2 * pause, 1000))
+        most++;
       assert.ok(attempts <= most, `${attempts} of ${most}`);
       assert.equal(pool.stats.connected, 2);
       await pool.end();
@@ -709,13 +835,18 @@ describe('The connections of a pool', () => {
     });
 
     for (const [who, drop] of [
-      ['the server takes connections and drops them', client => client.query('SELECT pg_terminate_backend(pg_backend_pid())').catch(() => {})],
+      [
+        'the server takes connections and drops them',
+        client => client.query('SELECT pg_terminate_backend(pg_backend_pid())').catch(() => {})
+      ],
       ['who listens to "connect" destroys them', client => client.destroy()]
     ]) {
       it(`are tried with pauses, too, where ${who}`, async () => {
         const pool = await opened({ size: 4, acquire_timeout: 300 });
         let attempts = 0;
-        pool.on('connect', client => { if (++attempts < 1000) drop(client); });
+        pool.on('connect', client => {
+          if (++attempts < 1000) drop(client);
+        });
         await Promise.allSettled(Array.from({ length: 20 }, () => pool.query('SELECT 1')));
         assert.ok(attempts <= 4 + 10, `${attempts}`); // pauses of 25 to 50 ms, then twice as long each
       });
@@ -728,7 +859,9 @@ describe('The connections of a pool', () => {
       pool.once('connect', () => proxy.next().then(connection => connection.stall()));
       let over = false;
       const opening = once(pool, 'connect');
-      const asked = Array.from({ length: 5 }, async () => { while (!over) await pool.query('SELECT pg_sleep(0.001)'); });
+      const asked = Array.from({ length: 5 }, async () => {
+        while (!over) await pool.query('SELECT pg_sleep(0.001)');
+      });
       await opening;
       pass(1000);
       await until(() => pool.stats.pending === 5);
@@ -743,10 +876,18 @@ describe('The connections of a pool', () => {
       const proxy = await startProxy({ target: await sharedServer() });
       const pool = await opened({ acquire_timeout: 50 }, { host: proxy.host, port: proxy.port }, { silence: 40 });
       let attempts = 0;
-      pool.on('connect', () => { attempts++; });
+      pool.on('connect', () => {
+        attempts++;
+      });
       proxy.stall();
-      await assert.rejects(pool.query('SELECT 1'), error => error.name === 'TimeoutError' && error.code === '08001' &&
-        error.sent === false && /has not answered the attempt to connect/.test(error.cause.message));
+      await assert.rejects(
+        pool.query('SELECT 1'),
+        error =>
+          error.name === 'TimeoutError' &&
+          error.code === '08001' &&
+          error.sent === false &&
+          /has not answered the attempt to connect/.test(error.cause.message)
+      );
       await sleep(150); // in which the pool looks after its connections 15 times
       proxy.resume();
       await until(() => pool.stats.connected === 1);
@@ -759,7 +900,10 @@ describe('The connections of a pool', () => {
       const pool = await opened({ acquire_timeout: 0 }, { port: 1 });
       for (let round = 0; round < 3; round++) {
         await assert.rejects(pool.query('SELECT 1'), { name: 'ConnectionError', code: 'ECONNREFUSED', sent: false });
-        await assert.rejects(pool.transaction(() => {}), { code: 'ECONNREFUSED' });
+        await assert.rejects(
+          pool.transaction(() => {}),
+          { code: 'ECONNREFUSED' }
+        );
         await assert.rejects(pool.cursor('SELECT 1').next(), { code: 'ECONNREFUSED' });
         await assert.rejects(pool.listen('news').ready, { code: 'ECONNREFUSED' });
       }
@@ -772,7 +916,10 @@ describe('The connections of a pool', () => {
         conversation.end?.();
       }).listen();
       const pool = await opened({ acquire_timeout: 300 }, starting.config);
-      await assert.rejects(pool.query('SELECT 1'), error => error.name === 'TimeoutError' && error.code === '08001' && error.cause.code === '57P03');
+      await assert.rejects(
+        pool.query('SELECT 1'),
+        error => error.name === 'TimeoutError' && error.code === '08001' && error.cause.code === '57P03'
+      );
       await starting.stop();
     });
 
@@ -783,23 +930,36 @@ describe('The connections of a pool', () => {
       await pool.query('SELECT 1');
       await server.sql('ALTER ROLE locked_out NOLOGIN');
       const refused = once(pool, 'error');
-      const answers = await Promise.all(Array.from({ length: 20 }, (_, i) => pool.query('SELECT $1::int AS n, pg_sleep(0.001)', [i])));
-      assert.deepEqual(answers.map(({ rows: [{ n }] }) => Number(n)), Array.from({ length: 20 }, (_, i) => i));
+      const answers = await Promise.all(
+        Array.from({ length: 20 }, (_, i) => pool.query('SELECT $1::int AS n, pg_sleep(0.001)', [i]))
+      );
+      assert.deepEqual(
+        answers.map(({ rows: [{ n }] }) => Number(n)),
+        Array.from({ length: 20 }, (_, i) => i)
+      );
       assert.equal((await refused)[0].code, '28000');
       await pool.end();
       await server.sql('DROP ROLE locked_out');
     });
 
     it('are not tried again where the server says no, or the config makes no sense', async () => {
-      await assert.rejects((await opened({}, { database: 'nowhere' })).query('SELECT 1'), { name: 'PostgresError', code: '3D000' });
-      await assert.rejects((await opened({}, { database: 'nowhere' })).transaction(() => {}), { name: 'PostgresError', code: '3D000' });
+      await assert.rejects((await opened({}, { database: 'nowhere' })).query('SELECT 1'), {
+        name: 'PostgresError',
+        code: '3D000'
+      });
+      await assert.rejects(
+        (await opened({}, { database: 'nowhere' })).transaction(() => {}),
+        { name: 'PostgresError', code: '3D000' }
+      );
       let may = true; // as where a platform takes away the right to read the environment
       const { config } = await sharedServer();
       const get = () => {
         if (may) return 'x';
         throw new Error('not allowed');
       };
-      const pool = new Pool(Object.defineProperty({ ...config }, 'fallback_application_name', { get, enumerable: true }));
+      const pool = new Pool(
+        Object.defineProperty({ ...config }, 'fallback_application_name', { get, enumerable: true })
+      );
       may = false;
       await assert.rejects(pool.query('SELECT 1'), { name: 'Error', message: 'not allowed' });
       await pool.end();
@@ -810,7 +970,12 @@ describe('The connections of a pool', () => {
     it('reject with a TimeoutError if connect_timeout has passed', async () => {
       const silent = await new FakeServer(async () => {}).listen();
       const pool = new Pool({ ...silent.config, connect_timeout: 0.05 });
-      await assert.rejects(pool.query('SELECT 1'), { name: 'TimeoutError', code: '08001', sent: false, message: /^no connection: .*\(connect_timeout\)$/ });
+      await assert.rejects(pool.query('SELECT 1'), {
+        name: 'TimeoutError',
+        code: '08001',
+        sent: false,
+        message: /^no connection: .*\(connect_timeout\)$/
+      });
       await pool.end();
       silent.stop();
     });

@@ -3,13 +3,18 @@
 const assert = require('node:assert/strict');
 const { KnownTexts } = require('../../lib/pool/known-texts');
 
-const times = (count, work) => { for (let i = 0; i < count; i++) work(i); };
+const times = (count, work) => {
+  for (let i = 0; i < count; i++) work(i);
+};
 
 describe('KnownTexts', () => {
   it('remembers 256 texts', () => {
     const texts = new KnownTexts();
     times(257, i => texts.of(`${i}`).answered(1));
-    assert.deepEqual(['256', '1', '0'].map(text => texts.of(text).isProven), [true, true, false]);
+    assert.deepEqual(
+      ['256', '1', '0'].map(text => texts.of(text).isProven),
+      [true, true, false]
+    );
   });
 
   it('remembers no text of more than 65,536 characters, which may be data', () => {
@@ -55,10 +60,35 @@ describe('KnownTexts', () => {
 
   it('takes as reads what waits for no lock of a row, as far as the text shows', () => {
     const texts = new KnownTexts();
-    const READS = ['SELECT 1', ' /* x */ -- y\n(select 1)', 'VALUES (1)', 'TABLE t', 'SHOW x', 'WITH x AS (SELECT 1) TABLE x', "SELECT 'x' FOR"];
-    const OTHERS = ['UPDATE t SET a = 1', 'SELECT 1 FROM t FOR UPDATE', 'SELECT 1 for  no key\nupdate', 'TABLE t FOR KEY SHARE', 'WITH x AS (DELETE FROM t) TABLE x',
-      'SELECT pg_advisory_lock(1)', 'DO $$ $$', 'CALL p()', '', 'describe SELECT 1', `SELECT '${'x'.repeat(65536)}'`];
-    assert.deepEqual(READS.filter(text => !texts.of(text).isRead), []);
-    assert.deepEqual(OTHERS.filter(text => texts.of(text).isRead), []);
+    const READS = [
+      'SELECT 1',
+      ' /* x */ -- y\n(select 1)',
+      'VALUES (1)',
+      'TABLE t',
+      'SHOW x',
+      'WITH x AS (SELECT 1) TABLE x',
+      "SELECT 'x' FOR"
+    ];
+    const OTHERS = [
+      'UPDATE t SET a = 1',
+      'SELECT 1 FROM t FOR UPDATE',
+      'SELECT 1 for  no key\nupdate',
+      'TABLE t FOR KEY SHARE',
+      'WITH x AS (DELETE FROM t) TABLE x',
+      'SELECT pg_advisory_lock(1)',
+      'DO $$ $$',
+      'CALL p()',
+      '',
+      'describe SELECT 1',
+      `SELECT '${'x'.repeat(65536)}'`
+    ];
+    assert.deepEqual(
+      READS.filter(text => !texts.of(text).isRead),
+      []
+    );
+    assert.deepEqual(
+      OTHERS.filter(text => texts.of(text).isRead),
+      []
+    );
   });
 });

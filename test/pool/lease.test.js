@@ -11,7 +11,9 @@ class Fake extends PoolLease {
   told = [];
   status = 'I';
 
-  constructor() { super({}, {}); }
+  constructor() {
+    super({}, {});
+  }
 
   take({ kind }) {
     this.told.push(kind);
@@ -19,7 +21,9 @@ class Fake extends PoolLease {
     return { client: { lease: { pipeline } }, pipeline };
   }
 
-  release(connection, use, reset) { this.told.push(`released${reset ? ', reset' : ''}`); }
+  release(connection, use, reset) {
+    this.told.push(`released${reset ? ', reset' : ''}`);
+  }
 }
 
 const lease = () => new Fake();
@@ -28,10 +32,24 @@ describe('The lease of a pool', () => {
   it('takes a connection, alone where that is needed, and gives it back', async () => {
     const it = lease();
     assert.equal(it.scope, null);
-    for (const [need, options] of [['shared', {}], ['owned', {}], ['session', {}], ['connection', {}]]) {
+    for (const [need, options] of [
+      ['shared', {}],
+      ['owned', {}],
+      ['session', {}],
+      ['connection', {}]
+    ]) {
       assert.equal(await it.run(need, options, async () => need), need);
     }
-    assert.deepEqual(it.told, ['query', 'released', 'owner', 'released', 'owner', 'released, reset', 'owner', 'released, reset']);
+    assert.deepEqual(it.told, [
+      'query',
+      'released',
+      'owner',
+      'released',
+      'owner',
+      'released, reset',
+      'owner',
+      'released, reset'
+    ]);
   });
 
   it('repeats what was lost and not sent, or may be repeated, five times at most', async () => {
@@ -48,7 +66,10 @@ describe('The lease of a pool', () => {
     assert.equal(await attempts(new ConnectionError('lost', LOST), { idempotent: true }), 5);
     assert.equal(await attempts(new ConnectionError('lost', { sent: false }), {}), 5);
     assert.equal(await attempts(new ConnectionError('lost', { sent: false }), {}, () => false), 1);
-    assert.equal(await attempts(Object.assign(new Error('of the function'), { code: '08006' }), { idempotent: true }), 1);
+    assert.equal(
+      await attempts(Object.assign(new Error('of the function'), { code: '08006' }), { idempotent: true }),
+      1
+    );
     const reported = code => new PostgresError({ severity: 'ERROR', code, message: 'lost' });
     assert.equal(await attempts(reported('08006'), { idempotent: true }), 5);
     assert.equal(await attempts(reported('08006'), {}), 1);
@@ -57,7 +78,9 @@ describe('The lease of a pool', () => {
 
   it('lets the connections that are lost together be known to be before it repeats', async () => {
     let others = 8; // each is told to be lost in a turn of its own
-    const fall = () => { if (--others > 0) setImmediate(fall); };
+    const fall = () => {
+      if (--others > 0) setImmediate(fall);
+    };
     fall();
     const work = async () => {
       if (others > 0) throw new ConnectionError('lost', { sent: false });
@@ -67,13 +90,19 @@ describe('The lease of a pool', () => {
   });
 
   it('looks at the signal before each attempt', async () => {
-    await assert.rejects(lease().run('shared', { signal: AbortSignal.abort() }, () => assert.fail()), AbortError);
+    await assert.rejects(
+      lease().run('shared', { signal: AbortSignal.abort() }, () => assert.fail()),
+      AbortError
+    );
   });
 
   it('rejects where a simple query leaves a block open, and by what its answer said', async () => {
     const it = lease();
     it.status = 'T';
-    await assert.rejects(it.run('session', {}, async () => []), { name: 'UsageError', code: '25001' });
+    await assert.rejects(
+      it.run('session', {}, async () => []),
+      { name: 'UsageError', code: '25001' }
+    );
     assert.equal(await it.run('connection', {}, async () => 1), 1);
   });
 
@@ -82,17 +111,28 @@ describe('The lease of a pool', () => {
     const kept = lease().keep('SELECT $1, $2', values);
     values[0].setTime(1);
     assert.deepEqual(kept, ['1970-01-01T00:00:00.000Z', 'x']);
-    for (const text of ['BEGIN', 'set a = 1', '-- x\nLISTEN y']) assert.throws(() => lease().keep(text, []), { code: '0A000' });
+    for (const text of ['BEGIN', 'set a = 1', '-- x\nLISTEN y'])
+      assert.throws(() => lease().keep(text, []), { code: '0A000' });
     assert.throws(() => lease().keep(5, []), TypeError);
   });
 
   it('takes nothing more when it was ended, and tells when all is over', async () => {
     const it = lease();
     let finish;
-    const going = it.run('shared', {}, () => new Promise(resolve => { finish = resolve; }));
+    const going = it.run(
+      'shared',
+      {},
+      () =>
+        new Promise(resolve => {
+          finish = resolve;
+        })
+    );
     const refused = new ConnectionError('over');
     const ended = [it.end(refused), it.end(new ConnectionError('again'))];
-    await assert.rejects(it.run('shared', {}, () => assert.fail()), each => each === refused);
+    await assert.rejects(
+      it.run('shared', {}, () => assert.fail()),
+      each => each === refused
+    );
     finish(1);
     assert.equal(await going, 1);
     await Promise.all(ended);

@@ -8,7 +8,8 @@ const { shorten } = require('../support/hooks');
 const { opened, until } = require('./pools');
 
 const LISTENING = "SELECT pid FROM pg_stat_activity WHERE query ~ '^LISTEN'";
-const end = async pool => (await sharedServer()).sql(`SELECT pg_terminate_backend(pid) FROM (${LISTENING}) it`).then(() => pool);
+const end = async pool =>
+  (await sharedServer()).sql(`SELECT pg_terminate_backend(pid) FROM (${LISTENING}) it`).then(() => pool);
 
 describe('The listening of a pool', () => {
   it('are heard on one connection more, which ends with the last loop', async () => {
@@ -17,7 +18,10 @@ describe('The listening of a pool', () => {
     const other = pool.listen('a "name"');
     await Promise.all([news.ready, other.ready]);
     await pool.batch(["NOTIFY news, '1'", "NOTIFY news, '2'", 'NOTIFY "a ""name"""']);
-    assert.deepEqual([await news.next(), await news.next()].map(({ value }) => value.payload), ['1', '2']);
+    assert.deepEqual(
+      [await news.next(), await news.next()].map(({ value }) => value.payload),
+      ['1', '2']
+    );
     assert.equal((await other.next()).value.channel, 'a "name"');
     assert.equal((await (await sharedServer()).sql(LISTENING)).length, 1);
     await Promise.all([news.return(), other.return()]);
@@ -35,7 +39,10 @@ describe('The listening of a pool', () => {
     await pool.query("NOTIFY news, 'before'");
     assert.equal((await news.next()).value.payload, 'before');
     await end(pool);
-    assert.deepEqual(await news.next(), { done: false, value: { processId: 0, channel: 'news', payload: '', missed: true } });
+    assert.deepEqual(await news.next(), {
+      done: false,
+      value: { processId: 0, channel: 'news', payload: '', missed: true }
+    });
     await pool.query("NOTIFY news, 'behind'");
     const { value } = await news.next();
     assert.deepEqual([value.payload, value.missed], ['behind', undefined]);

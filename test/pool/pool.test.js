@@ -19,14 +19,18 @@ describe('A Pool', () => {
   it('answers queries, each with its own values', async () => {
     const pool = await opened();
     const results = await Promise.all(Array.from({ length: 500 }, (_, i) => pool.query('SELECT $1::int AS i', [i])));
-    assert.deepEqual(results.map(({ rows: [row] }) => row.i), Array.from({ length: 500 }, (_, i) => i));
+    assert.deepEqual(
+      results.map(({ rows: [row] }) => row.i),
+      Array.from({ length: 500 }, (_, i) => i)
+    );
   });
 
   it('repeats with idempotent what the server reports as 08006, which it has lost behind it', async () => {
     const pool = await opened({ size: 1 });
     await pool.query('CREATE SEQUENCE losses');
     try {
-      const text = "DO $$ BEGIN IF nextval('losses') % 3 <> 0 THEN RAISE 'lost a worker' USING ERRCODE = '08006'; END IF; END $$";
+      const text =
+        "DO $$ BEGIN IF nextval('losses') % 3 <> 0 THEN RAISE 'lost a worker' USING ERRCODE = '08006'; END IF; END $$";
       await pool.query(text, [], { idempotent: true });
       assert.equal((await pool.query('SELECT last_value AS n FROM losses')).rows[0].n, 3);
       await assert.rejects(pool.query(text), { name: 'PostgresError', code: '08006' });
@@ -46,11 +50,14 @@ describe('A Pool', () => {
 
   it('does not send a query behind a slow one where another connection is free, or can be opened', async () => {
     const pool = await opened();
-    const ids = () => Promise.all(Array.from({ length: 3 }, async () => (await pool.query('SELECT pg_backend_pid() AS id')).rows[0].id));
+    const ids = () =>
+      Promise.all(
+        Array.from({ length: 3 }, async () => (await pool.query('SELECT pg_backend_pid() AS id')).rows[0].id)
+      );
     const { call, release } = await held();
     const slow = pool.query(`SELECT pg_backend_pid() AS id, ${call}`);
     const others = await ids();
-    for (let i = 0; i < 20; i++) others.push(...await ids());
+    for (let i = 0; i < 20; i++) others.push(...(await ids()));
     await release();
     assert.equal(others.includes((await slow).rows[0].id), false);
   });
@@ -93,12 +100,22 @@ describe('A Pool', () => {
     pass(1000);
     const quick = new Set((await ids(2000)).map(({ rows: [{ id }] }) => id));
     await release();
-    for (const { rows: [{ id }] } of await Promise.all(slow)) assert.equal(quick.has(id), false);
+    for (const {
+      rows: [{ id }]
+    } of await Promise.all(slow))
+      assert.equal(quick.has(id), false);
   });
 
   it('refuses statements that concern a session, before anything is sent', async () => {
     const pool = await opened({}, { port: 1 });
-    for (const each of ['BEGIN', ' /* x */ start transaction', 'SET a.b = 1', 'LISTEN x', '-- y\nDISCARD ALL', 'PREPARE p AS SELECT 1']) {
+    for (const each of [
+      'BEGIN',
+      ' /* x */ start transaction',
+      'SET a.b = 1',
+      'LISTEN x',
+      '-- y\nDISCARD ALL',
+      'PREPARE p AS SELECT 1'
+    ]) {
       await assert.rejects(pool.query(each), { name: 'UsageError', code: '0A000', message: /concerns one session/ });
       await assert.rejects(pool.batch(['SELECT 1', [each]]), { name: 'UsageError', code: '0A000' });
     }
@@ -109,22 +126,28 @@ describe('A Pool', () => {
     const pool = await opened({ size: 3 });
     let running = 0;
     let most = 0;
-    await Promise.all(Array.from({ length: 20 }, () => pool.transaction(async tx => {
-      most = Math.max(most, ++running);
-      await tx.query('SELECT pg_sleep(0.01)');
-      running--;
-    })));
+    await Promise.all(
+      Array.from({ length: 20 }, () =>
+        pool.transaction(async tx => {
+          most = Math.max(most, ++running);
+          await tx.query('SELECT pg_sleep(0.01)');
+          running--;
+        })
+      )
+    );
     assert.equal(most, 2); // one is left for plain queries
   });
 
-  it('gives a connection of one\'s own, and resets its session after it', async () => {
+  it("gives a connection of one's own, and resets its session after it", async () => {
     const pool = await opened({ size: 1 });
     const pid = await pool.connection(async client => {
       await client.query('SET search_path TO nowhere');
       await client.query('BEGIN');
       return client.processId;
     });
-    const { rows: [row] } = await pool.query("SELECT pg_backend_pid() AS pid, current_setting('search_path') AS path");
+    const {
+      rows: [row]
+    } = await pool.query("SELECT pg_backend_pid() AS pid, current_setting('search_path') AS path");
     assert.deepEqual(row, { pid, path: '"$user", public' });
   });
 
@@ -143,12 +166,26 @@ describe('A Pool', () => {
     const refused = { name: 'UsageError', code: '25P01', message: /the function of connection\(\) is over/ };
     const { client, mine, cursor } = kept;
     for (const late of [
-      () => client.query('ROLLBACK'), () => client.query('BEGIN', [], { alone: true }), () => client.simpleQuery('BEGIN'), () => client.batch(['SELECT 1']),
-      () => client.transaction(() => assert.fail()), () => client.describe('SELECT 1'), () => client.sync(), () => client.close('S', 'x'),
-      () => client.queryTo(new PassThrough(), 'SELECT 1'), () => client.end(), () => client.cancel(), () => client.connect(),
-      () => client.with({ 'a.b': 'c' }).query('SELECT 1'), () => mine.query('SELECT 1'), () => cursor.next(), () => client.cursor('SELECT 1').next()
-    ]) await assert.rejects(late, refused, `${late}`);
-    for (const late of [() => client.destroy(), () => client.listen('x'), () => client.state]) assert.throws(late, refused);
+      () => client.query('ROLLBACK'),
+      () => client.query('BEGIN', [], { alone: true }),
+      () => client.simpleQuery('BEGIN'),
+      () => client.batch(['SELECT 1']),
+      () => client.transaction(() => assert.fail()),
+      () => client.describe('SELECT 1'),
+      () => client.sync(),
+      () => client.close('S', 'x'),
+      () => client.queryTo(new PassThrough(), 'SELECT 1'),
+      () => client.end(),
+      () => client.cancel(),
+      () => client.connect(),
+      () => client.with({ 'a.b': 'c' }).query('SELECT 1'),
+      () => mine.query('SELECT 1'),
+      () => cursor.next(),
+      () => client.cursor('SELECT 1').next()
+    ])
+      await assert.rejects(late, refused, `${late}`);
+    for (const late of [() => client.destroy(), () => client.listen('x'), () => client.state])
+      assert.throws(late, refused);
     await pool.connection(async next => {
       await next.query("DO $$ BEGIN RAISE NOTICE 'not for the first one'; END $$");
       await assert.rejects(client.query('ROLLBACK'), refused);
@@ -171,7 +208,10 @@ describe('A Pool', () => {
 
   it('sends nothing on a connection that was lent before DISCARD ALL has been answered', async () => {
     const pool = await opened({ size: 1 });
-    for (const lend of [() => pool.connection(client => client.query("SET app.tenant = 'mine'")), () => pool.simpleQuery("SET app.tenant = 'mine'")]) {
+    for (const lend of [
+      () => pool.connection(client => client.query("SET app.tenant = 'mine'")),
+      () => pool.simpleQuery("SET app.tenant = 'mine'")
+    ]) {
       const lent = lend();
       const asked = pool.query("SELECT current_setting('app.tenant', true) AS tenant");
       await lent;
@@ -192,28 +232,55 @@ describe('A Pool', () => {
     pool.on('connect', client => {
       failed = client.processId;
       const query = client.query.bind(client);
-      client.query = (text, ...rest) => query(text === 'DISCARD ALL' && client.processId === failed ? 'SELECT 1 / 0' : text, ...rest);
+      client.query = (text, ...rest) =>
+        query(text === 'DISCARD ALL' && client.processId === failed ? 'SELECT 1 / 0' : text, ...rest);
     });
     const lent = await pool.connection(client => {
       failed = client.processId;
       return client.processId;
     });
-    const ids = await Promise.all(Array.from({ length: 5 }, async () => (await pool.query('SELECT pg_backend_pid() AS id')).rows[0].id));
+    const ids = await Promise.all(
+      Array.from({ length: 5 }, async () => (await pool.query('SELECT pg_backend_pid() AS id')).rows[0].id)
+    );
     assert.equal(ids.includes(lent), false);
   });
 
   it('refuses in transactions and cursors what would outlive them, before it is sent', async () => {
     const pool = await opened({ size: 1 });
     const refused = { name: 'UsageError', code: '0A000', message: /write SET LOCAL, use with\(\).*or connection\(\)/ };
-    for (const text of ["SET a.b = 'c'", 'SET ROLE none', 'RESET ALL', "SET SESSION a.b = 'c'", "SET local.tenant = 'c'", "/* SET LOCAL */ set local . tenant = 'c'",
-      'DISCARD PLANS', 'LISTEN x', "SET SESSION AUTHORIZATION DEFAULT", 'PREPARE p AS SELECT 1']) {
-      for (const ask of [tx => tx.query(text), tx => tx.batch(['SELECT 1', text]), tx => tx.simpleQuery(`SELECT ';'; ${text}`), tx => tx.transaction(inner => inner.query(text))]) {
+    for (const text of [
+      "SET a.b = 'c'",
+      'SET ROLE none',
+      'RESET ALL',
+      "SET SESSION a.b = 'c'",
+      "SET local.tenant = 'c'",
+      "/* SET LOCAL */ set local . tenant = 'c'",
+      'DISCARD PLANS',
+      'LISTEN x',
+      'SET SESSION AUTHORIZATION DEFAULT',
+      'PREPARE p AS SELECT 1'
+    ]) {
+      for (const ask of [
+        tx => tx.query(text),
+        tx => tx.batch(['SELECT 1', text]),
+        tx => tx.simpleQuery(`SELECT ';'; ${text}`),
+        tx => tx.transaction(inner => inner.query(text))
+      ]) {
         await assert.rejects(pool.transaction(ask), refused, text);
       }
       await assert.rejects(pool.cursor(text).next(), refused, text);
-      await assert.rejects(pool.with({ 'x.y': 'z' }).transaction(tx => tx.query(text)), { code: '0A000' }, text);
+      await assert.rejects(
+        pool.with({ 'x.y': 'z' }).transaction(tx => tx.query(text)),
+        { code: '0A000' },
+        text
+      );
     }
-    for (const text of ["SET LOCAL a.b = 'c'", 'SET LOCAL "a"."b" = 1', 'SET TRANSACTION READ ONLY', 'SET CONSTRAINTS ALL IMMEDIATE']) {
+    for (const text of [
+      "SET LOCAL a.b = 'c'",
+      'SET LOCAL "a"."b" = 1',
+      'SET TRANSACTION READ ONLY',
+      'SET CONSTRAINTS ALL IMMEDIATE'
+    ]) {
       await pool.transaction(async tx => {
         await tx.simpleQuery(`${text}; SELECT '; SET a.b = 1'`);
         await tx.query(text);
@@ -227,7 +294,12 @@ describe('A Pool', () => {
     const pool = await opened({ size: 1 });
     await assert.rejects(pool.simpleQuery('BEGIN; CREATE TABLE never (i int)'), { name: 'UsageError', code: '25001' });
     assert.equal((await pool.query("SELECT to_regclass('never') AS it")).rows[0].it, null);
-    const [, { rows: [row] }] = await pool.simpleQuery('BEGIN; SELECT 1 AS n; COMMIT');
+    const [
+      ,
+      {
+        rows: [row]
+      }
+    ] = await pool.simpleQuery('BEGIN; SELECT 1 AS n; COMMIT');
     assert.equal(row.n, 1);
   });
 
@@ -240,16 +312,23 @@ describe('A Pool', () => {
   it('streams: cursor, queryTo, copyTo, copyFrom', async () => {
     const pool = await opened();
     let sum = 0;
-    for await (const row of pool.cursor('SELECT i FROM generate_series(1, 100) i', [], { batchSize: 7 })) sum += Number(row.i);
+    for await (const row of pool.cursor('SELECT i FROM generate_series(1, 100) i', [], { batchSize: 7 }))
+      sum += Number(row.i);
     assert.equal(sum, 5050);
     const target = new PassThrough();
-    const [result, written] = await Promise.all([pool.queryTo(target, 'SELECT $1::text', ['it'], { as: 'values' }), text(target)]);
+    const [result, written] = await Promise.all([
+      pool.queryTo(target, 'SELECT $1::text', ['it'], { as: 'values' }),
+      text(target)
+    ]);
     assert.deepEqual([result, written], [{ cmd: 'SELECT', rowCount: 1, bytes: 2 }, 'it']);
     await pool.query('CREATE TABLE IF NOT EXISTS pooled (i int)');
     const copyTo = pool.copyTo('COPY (SELECT generate_series(1, 1000)) TO STDOUT');
     const copyFrom = pool.copyFrom('COPY pooled FROM STDIN');
     await pipeline(copyTo, copyFrom);
-    assert.deepEqual([copyTo.rowCount, copyTo.format, copyFrom.rowCount, copyFrom.bytes], [1000, 0, 1000, copyTo.bytes]);
+    assert.deepEqual(
+      [copyTo.rowCount, copyTo.format, copyFrom.rowCount, copyFrom.bytes],
+      [1000, 0, 1000, copyTo.bytes]
+    );
     await pool.query('DROP TABLE pooled');
   });
 
@@ -266,17 +345,32 @@ describe('A Pool', () => {
 
   it('ends when all that was asked is over, and refuses what comes later', async () => {
     const pool = await opened({ size: 2 });
-    const asked = [pool.query('SELECT pg_sleep(0.05)'), ...Array.from({ length: 5 }, () => pool.transaction(tx => tx.query('SELECT 1')))];
+    const asked = [
+      pool.query('SELECT pg_sleep(0.05)'),
+      ...Array.from({ length: 5 }, () => pool.transaction(tx => tx.query('SELECT 1')))
+    ];
     const ended = pool.end();
-    await assert.rejects(pool.query('SELECT 1'), error => error instanceof ConnectionError && error.code === '08003' && error.sent === false);
+    await assert.rejects(
+      pool.query('SELECT 1'),
+      error => error instanceof ConnectionError && error.code === '08003' && error.sent === false
+    );
     await Promise.all(asked);
     await ended;
     assert.equal(pool.stats.connected, 0);
   });
 
   it('takes the options that there are', () => {
-    for (const options of [{ size: 0 }, { size: 1.5 }, { size: '4' }, { acquire_timeout: -1 }, { idle_timeout: NaN },
-      { max_lifetime: null, size: -1 }, 5, null]) assert.throws(() => new Pool({}, options), TypeError);
+    for (const options of [
+      { size: 0 },
+      { size: 1.5 },
+      { size: '4' },
+      { acquire_timeout: -1 },
+      { idle_timeout: NaN },
+      { max_lifetime: null, size: -1 },
+      5,
+      null
+    ])
+      assert.throws(() => new Pool({}, options), TypeError);
     assert.equal(new Pool().stats.size, 10);
   });
 
@@ -284,7 +378,9 @@ describe('A Pool', () => {
     const pool = await opened({ size: 1, max_lifetime: 20 });
     await pool.connection(async client => {
       await client.query('SELECT 1');
-      await new Promise(resolve => { setTimeout(resolve, 80); });
+      await new Promise(resolve => {
+        setTimeout(resolve, 80);
+      });
       await client.query('SELECT 1');
     });
   });
@@ -292,18 +388,43 @@ describe('A Pool', () => {
   it('rejects bad input with a TypeError, before anything is sent', async () => {
     const pool = await opened();
     await assert.rejects(pool.query(5), { name: 'TypeError', message: /text must be a string/ });
-    await assert.rejects(pool.query('SELECT $1', [new Map()]), { name: 'TypeError', message: /values\[0\] is an object of class Map/ });
-    await assert.rejects(pool.query('SELECT 1', [], { retyr: true }), { name: 'TypeError', message: /there is no option retyr/ });
-    await assert.rejects(pool.query('SELECT 1', [], { idempotent: true, stream: new RowReader() }), { name: 'TypeError', message: /leave out idempotent/ });
+    await assert.rejects(pool.query('SELECT $1', [new Map()]), {
+      name: 'TypeError',
+      message: /values\[0\] is an object of class Map/
+    });
+    await assert.rejects(pool.query('SELECT 1', [], { retyr: true }), {
+      name: 'TypeError',
+      message: /there is no option retyr/
+    });
+    await assert.rejects(pool.query('SELECT 1', [], { idempotent: true, stream: new RowReader() }), {
+      name: 'TypeError',
+      message: /leave out idempotent/
+    });
     await assert.rejects(pool.batch(5), TypeError);
-    await assert.rejects(pool.batch(['SELECT 1', ['SELECT $1', [new Map()]]]), { name: 'TypeError', message: /values\[0\]/, index: 1 });
+    await assert.rejects(pool.batch(['SELECT 1', ['SELECT $1', [new Map()]]]), {
+      name: 'TypeError',
+      message: /values\[0\]/,
+      index: 1
+    });
     await assert.rejects(pool.transaction(5), { message: 'transaction takes a function, then options, not a number' });
-    await assert.rejects(pool.transaction(() => {}, { isolation: 'none' }), { name: 'TypeError', message: /isolation must be/ });
-    await assert.rejects(pool.transaction(() => {}, { isolatoin: 'none' }), { name: 'TypeError', message: /no option isolatoin/ });
+    await assert.rejects(
+      pool.transaction(() => {}, { isolation: 'none' }),
+      { name: 'TypeError', message: /isolation must be/ }
+    );
+    await assert.rejects(
+      pool.transaction(() => {}, { isolatoin: 'none' }),
+      { name: 'TypeError', message: /no option isolatoin/ }
+    );
     await assert.rejects(pool.connection(), { message: 'connection takes a function, which gets the client' });
-    await assert.rejects(pool.connection(() => {}, { readonly: true }), { name: 'TypeError', message: /no option readonly/ });
+    await assert.rejects(
+      pool.connection(() => {}, { readonly: true }),
+      { name: 'TypeError', message: /no option readonly/ }
+    );
     await assert.rejects(pool.queryTo({}, 'SELECT 1'), TypeError);
-    await assert.rejects(pool.query('SELECT $1', [new Map()], { idempotent: true }), /values\[0\] is an object of class Map/);
+    await assert.rejects(
+      pool.query('SELECT $1', [new Map()], { idempotent: true }),
+      /values\[0\] is an object of class Map/
+    );
     await Promise.all([1, 2, 3, 4].map(() => pool.query('SELECT pg_sleep(0.01)')));
     await until(() => pool.stats.connected === 4);
     assert.deepEqual(pool.stats, { size: 10, connected: 4, idle: 4, owned: 0, pending: 0, waiting: 0, holders: [] });
@@ -313,7 +434,11 @@ describe('A Pool', () => {
     const pool = await opened({}, { port: 1 });
     await assert.rejects(pool.query(5), { name: 'TypeError', message: /text must be a string/ });
     await assert.rejects(pool.simpleQuery(5), { name: 'TypeError', message: /text must be a string/ });
-    await assert.rejects(pool.batch([['SELECT 1'], [5]]), { name: 'TypeError', message: /text must be a string/, index: 1 });
+    await assert.rejects(pool.batch([['SELECT 1'], [5]]), {
+      name: 'TypeError',
+      message: /text must be a string/,
+      index: 1
+    });
   });
 
   it('sends the values that it was given, whatever becomes of the array', async () => {
@@ -325,7 +450,9 @@ describe('A Pool', () => {
     };
     const answers = asked => Promise.all(asked).then(results => results.map(({ rows: [row] }) => Number(row.i)));
     assert.deepEqual(await answers([1, 2, 3].map(ask)), [1, 2, 3]); // not connected yet
-    await pool.connection(async () => { values.answers = answers([4, 5].map(ask)); }); // while it waits
+    await pool.connection(async () => {
+      values.answers = answers([4, 5].map(ask));
+    }); // while it waits
     assert.deepEqual(await values.answers, [4, 5]);
     const bytes = Buffer.from('6');
     await pool.connection(async () => {
@@ -338,20 +465,31 @@ describe('A Pool', () => {
   it('counts the wait for a connection into the statement_timeout of a request', async () => {
     const pool = await opened({ size: 1 });
     let release;
-    const owner = pool.transaction(() => new Promise(resolve => { release = resolve; }));
+    const owner = pool.transaction(
+      () =>
+        new Promise(resolve => {
+          release = resolve;
+        })
+    );
     await until(() => release !== undefined);
     const limits = { statement_timeout: 200 };
     const works = [
-      () => pool.query('SELECT 1', [], limits), () => pool.query('SELECT 1', [], { ...limits, stream: new RowReader() }),
-      () => pool.batch(['SELECT 1'], limits), () => pool.simpleQuery('SELECT 1', limits),
-      () => pool.transaction(tx => tx.query('SELECT 1'), limits), () => pool.queryTo(new PassThrough().resume(), 'SELECT 1', [], limits)
+      () => pool.query('SELECT 1', [], limits),
+      () => pool.query('SELECT 1', [], { ...limits, stream: new RowReader() }),
+      () => pool.batch(['SELECT 1'], limits),
+      () => pool.simpleQuery('SELECT 1', limits),
+      () => pool.transaction(tx => tx.query('SELECT 1'), limits),
+      () => pool.queryTo(new PassThrough().resume(), 'SELECT 1', [], limits)
     ];
     for (const { reason } of await Promise.allSettled(works.map(work => work()))) {
       assert.deepEqual([reason.name, reason.code, reason.sent], ['TimeoutError', '57014', false]);
       assert.match(reason.message, /statement_timeout of 200 ms: it waited for a connection/);
     }
     const began = performance.now();
-    const slow = assert.rejects(pool.query('SELECT pg_sleep(9)', [], { statement_timeout: 1000 }), { code: '57014', message: /of 1000 ms/ });
+    const slow = assert.rejects(pool.query('SELECT pg_sleep(9)', [], { statement_timeout: 1000 }), {
+      code: '57014',
+      message: /of 1000 ms/
+    });
     setTimeout(release, 800);
     await slow;
     assert.ok(performance.now() - began < 1600);
@@ -367,15 +505,24 @@ describe('A Pool', () => {
     setTimeout(() => controller.abort(), 50);
     await assert.rejects(slow, { name: 'AbortError' });
     await assert.rejects(limited, { name: 'TimeoutError', code: '57014' });
-    assert.deepEqual((await Promise.all(others)).map(({ rows: [row] }) => Number(row.i)), Array.from({ length: 20 }, (_, i) => i));
+    assert.deepEqual(
+      (await Promise.all(others)).map(({ rows: [row] }) => Number(row.i)),
+      Array.from({ length: 20 }, (_, i) => i)
+    );
   });
 
   it('gives each new client to who listens to "connect", before anything is asked of it', async () => {
     const pool = await opened({ size: 2 });
     pool.on('connect', client => client.query('SET search_path TO elsewhere'));
     const paths = await Promise.all([1, 2, 3, 4].map(() => pool.query('SHOW search_path')));
-    assert.deepEqual(paths.map(({ rows: [row] }) => row.search_path), Array(4).fill('elsewhere'));
-    assert.equal(await pool.transaction(async tx => (await tx.query('SHOW search_path')).rows[0].search_path), 'elsewhere');
+    assert.deepEqual(
+      paths.map(({ rows: [row] }) => row.search_path),
+      Array(4).fill('elsewhere')
+    );
+    assert.equal(
+      await pool.transaction(async tx => (await tx.query('SHOW search_path')).rows[0].search_path),
+      'elsewhere'
+    );
   });
 
   it('goes on whatever its listeners throw, which is uncaught', async () => {
@@ -384,7 +531,10 @@ describe('A Pool', () => {
     process.removeAllListeners('uncaughtException');
     const thrown = [];
     process.on('uncaughtException', error => thrown.push(error.message));
-    for (const event of ['connect', 'error']) pool.on(event, () => { throw new Error(event); });
+    for (const event of ['connect', 'error'])
+      pool.on(event, () => {
+        throw new Error(event);
+      });
     try {
       const ids = await Promise.all([1, 2].map(() => pool.query('SELECT pg_backend_pid() AS id, pg_sleep(0.1)')));
       await (await sharedServer()).sql(`SELECT pg_terminate_backend(${ids[0].rows[0].id})`);
@@ -402,8 +552,10 @@ describe('A Pool', () => {
     const pool = await opened({ size: 2 });
     await pool.query('SELECT 1');
     const asked = Promise.allSettled([
-      pool.query('SELECT pg_sleep(60)', [], { idempotent: true }), pool.transaction(tx => tx.query('SELECT pg_sleep(60)')),
-      pool.transaction(() => {}), pool.cursor('SELECT pg_sleep(60)').next()
+      pool.query('SELECT pg_sleep(60)', [], { idempotent: true }),
+      pool.transaction(tx => tx.query('SELECT pg_sleep(60)')),
+      pool.transaction(() => {}),
+      pool.cursor('SELECT pg_sleep(60)').next()
     ]);
     await until(() => pool.stats.pending === 2);
     pool.destroy(new Error('that was all'));
@@ -420,9 +572,13 @@ describe('A Pool', () => {
     const primary = await startServer({ external: false });
     const standby = await startStandby(primary);
     const pool = new Pool({
-      ...primary.config, host: '127.0.0.1,127.0.0.1', port: `${primary.port},${standby.port}`, target_session_attrs: 'read-write'
+      ...primary.config,
+      host: '127.0.0.1,127.0.0.1',
+      port: `${primary.port},${standby.port}`,
+      target_session_attrs: 'read-write'
     });
-    const port = async () => Number((await pool.query("SELECT current_setting('port') AS port", [], { idempotent: true })).rows[0].port);
+    const port = async () =>
+      Number((await pool.query("SELECT current_setting('port') AS port", [], { idempotent: true })).rows[0].port);
     try {
       assert.equal(await port(), primary.port);
       await primary.kill();
@@ -461,10 +617,13 @@ describe('A Pool', () => {
   describe('is a session', () => {
     it('to respond of quickgres/http, whose slow readers hold nobody up', async () => {
       const pool = await opened({ size: 3 });
-      const web = http.createServer((request, response) => {
-        const text = request.url === '/large' ? "SELECT repeat('x', 1000) FROM generate_series(1, 100000)" : "SELECT '[1]'";
-        respond(pool, request, response, text, [], { as: 'values' }).catch(() => {});
-      }).listen(0, '127.0.0.1');
+      const web = http
+        .createServer((request, response) => {
+          const text =
+            request.url === '/large' ? "SELECT repeat('x', 1000) FROM generate_series(1, 100000)" : "SELECT '[1]'";
+          respond(pool, request, response, text, [], { as: 'values' }).catch(() => {});
+        })
+        .listen(0, '127.0.0.1');
       await once(web, 'listening');
       const url = `http://127.0.0.1:${web.address().port}`;
       const slow = http.get(`${url}/large`);
@@ -484,7 +643,7 @@ describe('A Pool', () => {
       const first = await answer();
       assert.equal(await answer(), first);
       await (await sharedServer()).sql("NOTIFY changes, 't'");
-      await until(async () => await answer() !== first);
+      await until(async () => (await answer()) !== first);
       await assert.rejects(cache.query('CREATE TABLE never (i int)'), { code: '25006' });
     });
   });
@@ -495,11 +654,20 @@ describe('A Pool', () => {
       const bouncer = await startPgBouncer({ target: await sharedServer(), mode: 'transaction', poolSize: 2 });
       const pool = await opened({ size: 6 }, { ...bouncer.config, statement_cache: 0 });
       const one = async asked => Number((await asked).rows[0].n);
-      const sum = await Promise.all(Array.from({ length: 200 }, async (_, i) => i % 4 === 0
-        ? pool.transaction(tx => one(tx.query('SELECT $1::int AS n', [i]))) : one(pool.query('SELECT $1::int AS n', [i]))));
-      assert.deepEqual(sum, Array.from({ length: 200 }, (_, i) => i));
+      const sum = await Promise.all(
+        Array.from({ length: 200 }, async (_, i) =>
+          i % 4 === 0
+            ? pool.transaction(tx => one(tx.query('SELECT $1::int AS n', [i])))
+            : one(pool.query('SELECT $1::int AS n', [i]))
+        )
+      );
+      assert.deepEqual(
+        sum,
+        Array.from({ length: 200 }, (_, i) => i)
+      );
       let count = 0;
-      for await (const row of pool.cursor('SELECT generate_series(1, 500)', [], { batchSize: 50 })) count += Object.keys(row).length;
+      for await (const row of pool.cursor('SELECT generate_series(1, 500)', [], { batchSize: 50 }))
+        count += Object.keys(row).length;
       assert.equal(count, 500);
       assert.equal(await text(pool.copyTo('COPY (SELECT 1) TO STDOUT')), '1\n');
       await assert.rejects(pool.query('SELECT pg_sleep(60)', [], { statement_timeout: 20 }), { code: '57014' });

@@ -23,12 +23,14 @@ async function opened(options, config, policy) {
 function pass(time) {
   const { now } = performance;
   performance.now = () => now.call(performance) + time;
-  afterTest(() => { performance.now = now; });
+  afterTest(() => {
+    performance.now = now;
+  });
 }
 
 /** Waits until a condition holds. */
 async function until(condition) {
-  while (!await condition()) await new Promise(resolve => setTimeout(resolve, 10));
+  while (!(await condition())) await new Promise(resolve => setTimeout(resolve, 10));
 }
 
 /** Replaces setTimeout and clearTimeout. @returns {object[]} the timers that are set */
@@ -36,12 +38,22 @@ function heldTimers() {
   const set = [];
   const { clearTimeout: clear, setInterval: repeat, setTimeout: make } = global;
   global.setTimeout = (callback, delay, ...args) => {
-    const timer = { callback: () => callback(...args), delay, ref() {}, unref() { timer.isUnreferenced = true; } };
+    const timer = {
+      callback: () => callback(...args),
+      delay,
+      ref() {},
+      unref() {
+        timer.isUnreferenced = true;
+      }
+    };
     set.push(timer);
     return timer;
   };
   global.setInterval = global.setTimeout;
-  global.clearTimeout = timer => { if (set.includes(timer)) set.splice(set.indexOf(timer), 1); else clear(timer); };
+  global.clearTimeout = timer => {
+    if (set.includes(timer)) set.splice(set.indexOf(timer), 1);
+    else clear(timer);
+  };
   set.restore = () => Object.assign(global, { clearTimeout: clear, setInterval: repeat, setTimeout: make });
   afterTest(set.restore);
   return set;

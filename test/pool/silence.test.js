@@ -16,16 +16,34 @@ async function silenced(options, silence = 200) {
   afterTest(() => proxy.stop());
   const pool = await opened({ size: 4, ...options }, { host: proxy.host, port: proxy.port }, { silence });
   await Promise.all(Array.from({ length: 8 }, () => pool.query('SELECT pg_sleep(0.02)')));
-  return { pool, proxy, silence() { for (const each of proxy.open) each.stall(); } };
+  return {
+    pool,
+    proxy,
+    silence() {
+      for (const each of proxy.open) each.stall();
+    }
+  };
 }
 
 const LIMIT = { statement_timeout: 100 };
-const settled = promise => Promise.race([promise.then(() => 'answered', error => error.name), sleep(9000, 'hangs', { ref: false })]);
+const settled = promise =>
+  Promise.race([
+    promise.then(
+      () => 'answered',
+      error => error.name
+    ),
+    sleep(9000, 'hangs', { ref: false })
+  ]);
 
 /** The config of several hosts, which are proxies, holes or fakes. */
 async function hosts(...places) {
   const { config } = await sharedServer();
-  return { ...config, host: places.map(() => '127.0.0.1').join(), port: places.map(({ port }) => port).join(), sslmode: 'disable' };
+  return {
+    ...config,
+    host: places.map(() => '127.0.0.1').join(),
+    port: places.map(({ port }) => port).join(),
+    sslmode: 'disable'
+  };
 }
 
 async function proxied(count) {
@@ -36,15 +54,18 @@ async function proxied(count) {
 }
 
 describe('A pool of several hosts without connect_timeout', () => {
-  for (const [what, happens] of [['vanishes', proxy => proxy.vanish()], ['is silent', proxy => proxy.stall()]]) {
+  for (const [what, happens] of [
+    ['vanishes', proxy => proxy.vanish()],
+    ['is silent', proxy => proxy.stall()]
+  ]) {
     it(`continues on the next host within 12 queries of half a second when the first ${what}`, async () => {
       const [first, second] = await proxied(2);
-      const pool = endAfterTest(new Pool({ ...await hosts(first, second), target_session_attrs: 'read-write' }));
+      const pool = endAfterTest(new Pool({ ...(await hosts(first, second)), target_session_attrs: 'read-write' }));
       await Promise.all(Array.from({ length: 3 }, () => pool.transaction(tx => tx.query('SELECT pg_sleep(0.02)'))));
       assert.equal(second.connections.length, 0);
       await happens(first);
       let failed = 0;
-      while (await settled(pool.query('SELECT 1', [], { statement_timeout: 500 })) !== 'answered') failed++;
+      while ((await settled(pool.query('SELECT 1', [], { statement_timeout: 500 }))) !== 'answered') failed++;
       assert.ok(failed < 12, `${failed} failed`);
       // Further connections begin with the host that answered.
       const before = first.connections.length;
@@ -90,7 +111,7 @@ describe('Silent connections of a pool', () => {
     const { pool, proxy } = await silenced({}, Infinity);
     const [one] = proxy.open;
     one.stall();
-    while (await settled(pool.query('SELECT 1', [], LIMIT)) === 'answered');
+    while ((await settled(pool.query('SELECT 1', [], LIMIT))) === 'answered');
     for (let i = 0; i < 50; i++) await pool.query('SELECT 1', [], { statement_timeout: 5000 });
     one.resume();
     await until(() => pool.stats.idle === pool.stats.connected);
@@ -117,11 +138,14 @@ describe('Silent connections of a pool', () => {
   it('do not keep the error of a function that throws: it waits for ROLLBACK no longer than 3 s', async () => {
     const { pool, silence } = await silenced();
     const mine = new Error('mine');
-    await assert.rejects(pool.transaction(async tx => {
-      await tx.query('SELECT 1');
-      silence();
-      throw mine;
-    }), mine);
+    await assert.rejects(
+      pool.transaction(async tx => {
+        await tx.query('SELECT 1');
+        silence();
+        throw mine;
+      }),
+      mine
+    );
   });
 
   it('let transactions, functions, cursors and batches with a limit settle, and end() end', async () => {
@@ -130,7 +154,9 @@ describe('Silent connections of a pool', () => {
     const given = new AbortController();
     let arrived = 0;
     let goOn;
-    const silent = new Promise(resolve => { goOn = resolve; });
+    const silent = new Promise(resolve => {
+      goOn = resolve;
+    });
     const arrive = () => {
       arrived++;
       return silent;
@@ -158,8 +184,11 @@ describe('Silent connections of a pool', () => {
     goOn();
     setTimeout(() => given.abort(), 100);
     const later = [
-      pool.transaction(tx => tx.query('SELECT 1'), { signal: signal() }), pool.transaction(tx => tx.query('SELECT 1'), LIMIT),
-      pool.query('SELECT 1', [], LIMIT), pool.batch(['SELECT 1'], LIMIT), pool.simpleQuery('SELECT 1', LIMIT)
+      pool.transaction(tx => tx.query('SELECT 1'), { signal: signal() }),
+      pool.transaction(tx => tx.query('SELECT 1'), LIMIT),
+      pool.query('SELECT 1', [], LIMIT),
+      pool.batch(['SELECT 1'], LIMIT),
+      pool.simpleQuery('SELECT 1', LIMIT)
     ].map(settled);
     const outcomes = await Promise.all([...begun, ...later]);
     assert.equal(outcomes.includes('hangs'), false, outcomes.join());

@@ -90,7 +90,7 @@ describe('A cursor of a pool', () => {
 });
 
 describe('COPY of a pool', () => {
-  it('has the names of a client\'s', async () => {
+  it("has the names of a client's", async () => {
     const pool = await opened();
     const copy = pool.copyTo('COPY (SELECT 1, 2) TO STDOUT');
     const told = () => ['rowCount', 'bytes', 'format', 'columnCount', 'columnFormats'].map(name => copy[name]);
@@ -109,12 +109,15 @@ describe('COPY of a pool', () => {
     await once(copy, 'close');
     await idle(pool);
     let length = 0;
-    await pipeline(pool.copyTo("COPY (SELECT repeat('x', 999) FROM generate_series(1, 3000)) TO STDOUT"), new Writable({
-      write(chunk, encoding, callback) {
-        length += chunk.length;
-        setImmediate(callback);
-      }
-    }));
+    await pipeline(
+      pool.copyTo("COPY (SELECT repeat('x', 999) FROM generate_series(1, 3000)) TO STDOUT"),
+      new Writable({
+        write(chunk, encoding, callback) {
+          length += chunk.length;
+          setImmediate(callback);
+        }
+      })
+    );
     assert.equal(length, 3000000);
   });
 
@@ -143,7 +146,9 @@ describe('COPY of a pool', () => {
   it('is repeated whole where it had not been sent when its connection was lost', async () => {
     const pool = await opened({ size: 1 });
     let lost;
-    pool.on('connect', client => { lost = client; });
+    pool.on('connect', client => {
+      lost = client;
+    });
     await pool.query('SELECT 1');
     const copy = pool.copyTo('COPY (SELECT generate_series(1, 3)) TO STDOUT');
     lost.destroy(new Error('broken')); // in the tick of the call: nothing has left
@@ -156,13 +161,22 @@ describe('COPY of a pool', () => {
   it('gives the connection back where that has just been lost', async () => {
     const pool = await opened({ size: 2 });
     let lost;
-    pool.on('connect', client => { lost = client; });
+    pool.on('connect', client => {
+      lost = client;
+    });
     await pool.query('SELECT 1');
-    const after = async turns => { while (turns-- > 0) await undefined; };
+    const after = async turns => {
+      while (turns-- > 0) await undefined;
+    };
     for (let turns = 0; turns < 20; turns++) {
-      const copy = pool.copyTo('COPY (SELECT 1) TO STDOUT').on('error', () => {}).resume();
+      const copy = pool
+        .copyTo('COPY (SELECT 1) TO STDOUT')
+        .on('error', () => {})
+        .resume();
       after(turns).then(() => lost.destroy());
-      await new Promise(resolve => { copy.once('close', resolve); });
+      await new Promise(resolve => {
+        copy.once('close', resolve);
+      });
       await idle(pool);
       await pool.query('SELECT 1');
     }
@@ -193,8 +207,14 @@ describe('COPY of a pool', () => {
       }
       await until(() => pool.stats.waiting === 0);
     });
-    assert.throws(() => pool.copyTo('SELECT 1'), { name: 'TypeError', message: 'copyTo takes COPY … TO STDOUT: write COPY (SELECT …) TO STDOUT for a query, or use queryTo' });
-    assert.throws(() => pool.copyFrom('COPY users TO STDOUT'), { name: 'TypeError', message: 'copyFrom takes COPY … FROM STDIN' });
+    assert.throws(() => pool.copyTo('SELECT 1'), {
+      name: 'TypeError',
+      message: 'copyTo takes COPY … TO STDOUT: write COPY (SELECT …) TO STDOUT for a query, or use queryTo'
+    });
+    assert.throws(() => pool.copyFrom('COPY users TO STDOUT'), {
+      name: 'TypeError',
+      message: 'copyFrom takes COPY … FROM STDIN'
+    });
     assert.throws(() => pool.copyTo('COPY users TO STDOUT', { sginal: 1 }), /there is no option sginal/);
     assert.throws(() => pool.copyTo('COPY users TO STDOUT', { signal: 1 }), TypeError);
   });
@@ -246,10 +266,12 @@ describe('queryTo of a pool', () => {
     const pool = await opened({ size: 2, acquire_timeout: 2000 });
     const results = [];
     let first;
-    const server = http.createServer((request, response) => {
-      if (request.url === '/first') first = response;
-      else results.push(pool.queryTo(response, 'SELECT 7 AS a'));
-    }).listen(0, '127.0.0.1');
+    const server = http
+      .createServer((request, response) => {
+        if (request.url === '/first') first = response;
+        else results.push(pool.queryTo(response, 'SELECT 7 AS a'));
+      })
+      .listen(0, '127.0.0.1');
     await once(server, 'listening');
     const socket = net.connect(server.address().port, '127.0.0.1').resume();
     socket.write(['/first', '/2', '/3'].map(path => `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`).join(''));
@@ -266,11 +288,13 @@ describe('queryTo of a pool', () => {
     const controller = new AbortController();
     const results = [];
     let first;
-    const server = http.createServer((request, response) => {
-      const signal = request.url === '/3' ? controller.signal : undefined;
-      if (request.url === '/first') first = response;
-      else results.push(pool.queryTo(response, 'SELECT 7 AS a', [], { signal }));
-    }).listen(0, '127.0.0.1');
+    const server = http
+      .createServer((request, response) => {
+        const signal = request.url === '/3' ? controller.signal : undefined;
+        if (request.url === '/first') first = response;
+        else results.push(pool.queryTo(response, 'SELECT 7 AS a', [], { signal }));
+      })
+      .listen(0, '127.0.0.1');
     await once(server, 'listening');
     const socket = net.connect(server.address().port, '127.0.0.1').resume();
     socket.write(['/first', '/2', '/3'].map(path => `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`).join(''));
@@ -280,7 +304,10 @@ describe('queryTo of a pool', () => {
     results[0].catch(() => {});
     pool.destroy();
     first.end();
-    await assert.rejects(results[0], { name: 'ConnectionError', message: 'the pool was destroyed: it takes no more requests' });
+    await assert.rejects(results[0], {
+      name: 'ConnectionError',
+      message: 'the pool was destroyed: it takes no more requests'
+    });
     assert.equal(pool.stats.connected, 0);
     socket.destroy();
     server.close();

@@ -5,7 +5,9 @@ const { setTimeout: sleep } = require('node:timers/promises');
 const { Turns, idleTime } = require('../../lib/pool/turns');
 
 /** Keeps the event loop busy. */
-function block(time) { for (const end = performance.now() + time; performance.now() < end;); }
+function block(time) {
+  for (const end = performance.now() + time; performance.now() < end;);
+}
 
 /** Measures from now on, while `work` runs. @returns {Promise<number[]>} what is told, and what the clock tells */
 async function measured(work) {

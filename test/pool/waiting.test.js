@@ -17,7 +17,10 @@ describe('The requests that wait for a connection of a pool', () => {
   });
 
   it('are served in order, the queue first whose head has waited longest, until there is nothing for one', async () => {
-    for (const [first, second] of [['query', 'owner'], ['owner', 'query']]) {
+    for (const [first, second] of [
+      ['query', 'owner'],
+      ['owner', 'query']
+    ]) {
       const waiting = new Waiting();
       const all = [use(second, 3), use(first, 1), use(first, 4), use(second, 2), use(first, 5)];
       const promises = all.map(each => waiting.add(each).promise);
@@ -27,14 +30,17 @@ describe('The requests that wait for a connection of a pool', () => {
         return each.since < 4 ? { of: each } : undefined;
       });
       assert.deepEqual(asked, [1, 4, 3, 2]);
-      assert.deepEqual(await Promise.all([0, 1, 3].map(i => promises[i])), [0, 1, 3].map(i => ({ of: all[i] })));
+      assert.deepEqual(
+        await Promise.all([0, 1, 3].map(i => promises[i])),
+        [0, 1, 3].map(i => ({ of: all[i] }))
+      );
     }
   });
 
   it('wait no longer when there is an error for them', async () => {
     const waiting = new Waiting();
     const [old] = [waiting.add(use('query', 1)), waiting.add(use('query', 9)), waiting.add(use('owner', 9))];
-    waiting.refuse(({ since }) => since < 5 ? new Error('too late') : undefined);
+    waiting.refuse(({ since }) => (since < 5 ? new Error('too late') : undefined));
     await assert.rejects(old.promise, /too late/);
     assert.equal(waiting.size, 2);
   });

@@ -6,9 +6,13 @@ const pool = new Pool(process.env.DATABASE_URL);
 const app = express();
 
 app.get('/users', (request, response) => respond(pool, request, response, 'SELECT id, name FROM users'));
-app.get('/users/:id', (request, response) => respond(pool, request, response,
-  'SELECT id, name FROM users WHERE id = $1', [request.params.id], { emptyStatus: 404 }));
-app.use((error, request, response, next) => { // four parameters make it the error handler
+app.get('/users/:id', (request, response) =>
+  respond(pool, request, response, 'SELECT id, name FROM users WHERE id = $1', [request.params.id], {
+    emptyStatus: 404
+  })
+);
+app.use((error, request, response, next) => {
+  // four parameters make it the error handler
   if (!response.headersSent) response.status(500).json({ error: 'the database could not answer' });
 });
 

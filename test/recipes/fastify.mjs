@@ -11,12 +11,16 @@ async function answer({ url, method, headers }, reply, ...query) {
   const response = await respond(pool, request, ...query);
   const vary = reply.getHeader('vary'); // of a plugin, such as @fastify/cors
   if (vary) response.headers.append('vary', vary);
-  return reply.code(response.status).headers(Object.fromEntries(response.headers)).send(response.body ?? undefined);
+  return reply
+    .code(response.status)
+    .headers(Object.fromEntries(response.headers))
+    .send(response.body ?? undefined);
 }
 
 app.get('/users', (request, reply) => answer(request, reply, 'SELECT id, name FROM users'));
-app.get('/users/:id', (request, reply) => answer(request, reply,
-  'SELECT id, name FROM users WHERE id = $1', [request.params.id], { emptyStatus: 404 }));
+app.get('/users/:id', (request, reply) =>
+  answer(request, reply, 'SELECT id, name FROM users WHERE id = $1', [request.params.id], { emptyStatus: 404 })
+);
 app.setErrorHandler((error, request, reply) => reply.code(500).send({ error: 'the database could not answer' }));
 app.addHook('onClose', () => pool.end());
 

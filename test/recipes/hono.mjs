@@ -7,8 +7,12 @@ const pool = new Pool({ connectionString: process.env.DATABASE_URL });
 const app = new Hono();
 
 app.get('/users', c => respond(pool, c.req.raw, 'SELECT id, name FROM users', [], { as: 'json' }));
-app.get('/users/:id', c => respond(pool, c.req.raw,
-  'SELECT id, name FROM users WHERE id = $1', [c.req.param('id')], { as: 'json', emptyStatus: 404 }));
+app.get('/users/:id', c =>
+  respond(pool, c.req.raw, 'SELECT id, name FROM users WHERE id = $1', [c.req.param('id')], {
+    as: 'json',
+    emptyStatus: 404
+  })
+);
 app.onError((error, c) => c.json({ error: 'the database could not answer' }, 500));
 
 serve({ fetch: app.fetch, port: Number(process.env.PORT ?? 3000) });

@@ -13,7 +13,7 @@ fs.writeFileSync(file, 'id,name\n1,one\n2,two\n');
 
 const target = pool.copyFrom('COPY imported FROM STDIN (FORMAT csv, HEADER)');
 const { size } = fs.statSync(file);
-const progress = setInterval(() => console.log(`${Math.round(100 * target.bytes / size)} %`), 1000);
+const progress = setInterval(() => console.log(`${Math.round((100 * target.bytes) / size)} %`), 1000);
 try {
   await pipeline(fs.createReadStream(file), target);
   console.log(target.rowCount, 'rows'); // 2 rows

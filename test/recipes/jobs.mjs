@@ -7,13 +7,16 @@ const pool = new Pool({ connectionString: process.env.DATABASE_URL });
 await pool.query('CREATE TABLE IF NOT EXISTS jobs (id bigserial PRIMARY KEY, task text NOT NULL)');
 
 /** Does one job. Resolves to whether there was one. */
-const work = () => pool.transaction(async tx => {
-  const { rows: [job] } = await tx.query(`DELETE FROM jobs WHERE id =
+const work = () =>
+  pool.transaction(async tx => {
+    const {
+      rows: [job]
+    } = await tx.query(`DELETE FROM jobs WHERE id =
     (SELECT id FROM jobs ORDER BY id FOR UPDATE SKIP LOCKED LIMIT 1) RETURNING task`);
-  if (job === undefined) return false;
-  console.log('doing', job.task); // doing a mail
-  return true;
-});
+    if (job === undefined) return false;
+    console.log('doing', job.task); // doing a mail
+    return true;
+  });
 
 const wake = pool.listen('jobs');
 await wake.ready; // before the first look, so that no job falls between the two
@@ -22,7 +25,8 @@ await pool.batch([
   'NOTIFY jobs' // delivered when the batch commits
 ]);
 while (await work());
-for await (const _ of wake) { // also one with missed: true, after the connection was lost
+for await (const _ of wake) {
+  // also one with missed: true, after the connection was lost
   while (await work());
   break; // a worker goes on, until wake.end()
 }

@@ -6,8 +6,12 @@ export function useLive(url) {
   const [rows, setRows] = useState();
   useEffect(() => {
     const states = live(url);
-    (async () => { for await (const state of states) setRows(state); })().catch(console.error);
-    return () => { states.return(); };
+    (async () => {
+      for await (const state of states) setRows(state);
+    })().catch(console.error);
+    return () => {
+      states.return();
+    };
   }, [url]);
   return rows; // undefined until the first state
 }

@@ -12,7 +12,9 @@ await client.connect();
 await client.transaction(async tx => {
   await tx.query('SELECT pg_advisory_xact_lock(20260101)'); // any number that your program uses for nothing else
   await tx.query('CREATE TABLE IF NOT EXISTS migrations (version int PRIMARY KEY)');
-  const { rows: [{ done }] } = await tx.query('SELECT coalesce(max(version), 0) AS done FROM migrations');
+  const {
+    rows: [{ done }]
+  } = await tx.query('SELECT coalesce(max(version), 0) AS done FROM migrations');
   for (let version = done; version < migrations.length; version++) {
     await tx.simpleQuery(migrations[version]); // takes files of several statements
     await tx.query('INSERT INTO migrations VALUES ($1)', [version + 1]);

@@ -20,14 +20,17 @@ export function instrument(tracer) {
   const spans = new WeakMap();
   const subscribers = {
     start(query) {
-      spans.set(query, tracer.startSpan('postgresql', {
-        kind: CLIENT,
-        attributes: {
-          'db.system.name': 'postgresql',
-          'db.query.text': query.text,
-          'db.operation.batch.size': query.batchSize > 1 ? query.batchSize : undefined
-        }
-      }));
+      spans.set(
+        query,
+        tracer.startSpan('postgresql', {
+          kind: CLIENT,
+          attributes: {
+            'db.system.name': 'postgresql',
+            'db.query.text': query.text,
+            'db.operation.batch.size': query.batchSize > 1 ? query.batchSize : undefined
+          }
+        })
+      );
     },
     error(query) {
       const span = spans.get(query);

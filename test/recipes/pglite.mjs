@@ -13,7 +13,9 @@ before(async () => {
   server = new PGLiteSocketServer({ db, host: '127.0.0.1', port: 0 });
   const listening = new Promise(resolve => server.addEventListener('listening', resolve));
   await server.start();
-  const { detail: { port } } = await listening;
+  const {
+    detail: { port }
+  } = await listening;
   pool = new Pool({ host: '127.0.0.1', port, user: 'postgres', database: 'postgres' }, { size: 1 });
   await pool.query('CREATE TABLE users (id int PRIMARY KEY, name text NOT NULL)');
 });
@@ -27,10 +29,11 @@ after(async () => {
 beforeEach(() => pool.query('TRUNCATE users'));
 
 /** A part of the application. */
-const rename = (id, name) => pool.transaction(async tx => {
-  const { rowCount } = await tx.query('UPDATE users SET name = $2 WHERE id = $1', [id, name]);
-  if (rowCount !== 1) throw new Error('there is no such user');
-});
+const rename = (id, name) =>
+  pool.transaction(async tx => {
+    const { rowCount } = await tx.query('UPDATE users SET name = $2 WHERE id = $1', [id, name]);
+    if (rowCount !== 1) throw new Error('there is no such user');
+  });
 
 test('a user is renamed', async () => {
   await pool.query('INSERT INTO users VALUES (1, $1)', ['Ada']);
@@ -38,4 +41,5 @@ test('a user is renamed', async () => {
   assert.equal((await pool.query('SELECT name FROM users')).rows[0].name, 'Grace');
 });
 
-test('a user who is not there is not renamed', () => assert.rejects(rename(2, 'Grace'), { message: 'there is no such user' }));
+test('a user who is not there is not renamed', () =>
+  assert.rejects(rename(2, 'Grace'), { message: 'there is no such user' }));

@@ -13,10 +13,14 @@ const DONE = new Error('rolled back');
 
 /** @param {(tx: import('quickgres').Session) => Promise<void>} test */
 async function rolledBack(test) {
-  await pool.transaction(async tx => {
-    await test(tx);
-    throw DONE;
-  }).catch(error => { if (error !== DONE) throw error; });
+  await pool
+    .transaction(async tx => {
+      await test(tx);
+      throw DONE;
+    })
+    .catch(error => {
+      if (error !== DONE) throw error;
+    });
 }
 
 await rolledBack(async tx => {
@@ -27,8 +31,11 @@ assert.equal((await pool.query('SELECT FROM users WHERE name = $1', ['User 7']))
 
 // The tested code may use what it uses on a pool: `with`, and transactions with options.
 await rolledBack(async tx => {
-  const tenant = await tx.with({ 'app.tenant': 7 }).transaction(async mine =>
-    (await mine.query("SELECT current_setting('app.tenant') AS tenant")).one().tenant, { retries: 5 });
+  const tenant = await tx
+    .with({ 'app.tenant': 7 })
+    .transaction(async mine => (await mine.query("SELECT current_setting('app.tenant') AS tenant")).one().tenant, {
+      retries: 5
+    });
   assert.equal(tenant, '7');
 });
 await pool.end();

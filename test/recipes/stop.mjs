@@ -4,11 +4,13 @@ import { respond } from 'quickgres/http';
 import { Pool } from 'quickgres/pool';
 
 const pool = new Pool({ connectionString: process.env.DATABASE_URL });
-const server = http.createServer((request, response) => {
-  respond(pool, request, response, 'SELECT 1 AS one').catch(() => {
-    if (!response.headersSent) response.writeHead(500).end();
-  });
-}).listen(0);
+const server = http
+  .createServer((request, response) => {
+    respond(pool, request, response, 'SELECT 1 AS one').catch(() => {
+      if (!response.headersSent) response.writeHead(500).end();
+    });
+  })
+  .listen(0);
 
 process.once('SIGTERM', () => {
   const late = setTimeout(() => {

@@ -14,5 +14,11 @@ export function Users() {
     })().catch(error => controller.signal.aborted || console.error(error));
     return () => controller.abort();
   }, []);
-  return <ul>{users.map(user => <li key={user.id}>{user.name}</li>)}</ul>;
+  return (
+    <ul>
+      {users.map(user => (
+        <li key={user.id}>{user.name}</li>
+      ))}
+    </ul>
+  );
 }

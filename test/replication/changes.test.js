@@ -12,7 +12,8 @@ describe('changes', function () {
 
   before(async () => {
     server = await startServer({
-      external: false, users: { weak: { password: 'secret' } },
+      external: false,
+      users: { weak: { password: 'secret' } },
       settings: { wal_level: 'logical', max_wal_senders: 10, max_replication_slots: 10 }
     });
     await server.sql(`CREATE TABLE items (id int PRIMARY KEY, name text, done bool, at timestamptz, data bytea, list int[]);
@@ -58,12 +59,15 @@ describe('changes', function () {
   async function begin(from, count = 1) {
     const taken = take(from, count);
     taken.catch(() => {});
-    while ((await slots('WHERE active AND confirmed_flush_lsn IS NOT NULL')).length === 0 ||
-      (await server.sql("SELECT 1 FROM pg_stat_replication WHERE state = 'streaming'")).length === 0) await sleep(10);
+    while (
+      (await slots('WHERE active AND confirmed_flush_lsn IS NOT NULL')).length === 0 ||
+      (await server.sql("SELECT 1 FROM pg_stat_replication WHERE state = 'streaming'")).length === 0
+    )
+      await sleep(10);
     return { taken };
   }
 
-  const ids = list => list.map(each => each.type === 'missed' ? 'missed' : each.new.id);
+  const ids = list => list.map(each => (each.type === 'missed' ? 'missed' : each.new.id));
 
   it('gives transactions with decoded values, and takes its temporary slot away', async () => {
     const each = loop();
@@ -74,7 +78,12 @@ describe('changes', function () {
     const [inserted, updated, deleted] = await taken;
     assert.equal(inserted.relation.name, 'items');
     assert.deepEqual(inserted.new, {
-      id: 1, name: 'a', done: false, at: new Date('2026-01-02T03:04:05Z'), data: Buffer.of(1, 2), list: [1, 2]
+      id: 1,
+      name: 'a',
+      done: false,
+      at: new Date('2026-01-02T03:04:05Z'),
+      data: Buffer.of(1, 2),
+      list: [1, 2]
     });
     assert.deepEqual([updated.key, updated.new.id, updated.new.done, deleted.key], [{ id: 1 }, 2, true, { id: 2 }]);
     assert.equal((await each.next()).value.type, 'commit');
@@ -89,7 +98,8 @@ describe('changes', function () {
     const first = await begin(plain);
     const second = take(own, 1);
     while ((await slots('WHERE active')).length < 2) await sleep(10);
-    while ((await server.sql("SELECT 1 FROM pg_stat_replication WHERE state = 'streaming'")).length < 2) await sleep(10);
+    while ((await server.sql("SELECT 1 FROM pg_stat_replication WHERE state = 'streaming'")).length < 2)
+      await sleep(10);
     await writer.query('INSERT INTO items (id, done) VALUES (1, true)');
     assert.deepEqual(Object.values((await first.taken)[0].new), ['1', null, 't', null, null, null]);
     assert.deepEqual((await second)[0].new.id, 'int 1');
@@ -104,7 +114,8 @@ describe('changes', function () {
     const missed = take(each, 1);
     assert.deepEqual(await missed, [{ type: 'missed' }]);
     const next = take(each, 1);
-    while ((await server.sql("SELECT 1 FROM pg_stat_replication WHERE state = 'streaming'")).length === 0) await sleep(10);
+    while ((await server.sql("SELECT 1 FROM pg_stat_replication WHERE state = 'streaming'")).length === 0)
+      await sleep(10);
     await insert(2);
     assert.deepEqual(ids(await next), [2]);
   });
@@ -138,7 +149,10 @@ describe('changes', function () {
     // The transaction of 2 and 3 was not over; that of 1 was confirmed, but the server may not have written that down.
     const again = [];
     while (again.at(-1) !== 4) again.push(...ids(await take(each, 1)));
-    assert.deepEqual(again.filter(id => id !== 1), [2, 3, 4]);
+    assert.deepEqual(
+      again.filter(id => id !== 1),
+      [2, 3, 4]
+    );
   });
 
   it('confirms a transaction when it is asked past it, so that another loop goes on behind it', async () => {
@@ -167,8 +181,14 @@ describe('changes', function () {
     while ((await slots('')).length > 0) await sleep(10); // no slot without its snapshot
     const each = loop({ slot: 'audit', snapshot });
     assert.deepEqual(ids(await take(each, 1)), [12]);
-    assert.deepEqual(seen, [[1, 2], [1, 2, 11]]);
-    assert.deepEqual((await slots('')).map(({ slot_name: name, temporary }) => [name, temporary]), [['audit', 'f']]);
+    assert.deepEqual(seen, [
+      [1, 2],
+      [1, 2, 11]
+    ]);
+    assert.deepEqual(
+      (await slots('')).map(({ slot_name: name, temporary }) => [name, temporary]),
+      [['audit', 'f']]
+    );
     await each.return();
     const again = loop({ slot: 'audit', snapshot });
     assert.deepEqual(ids(await take(again, 1)), [12]);
@@ -177,14 +197,22 @@ describe('changes', function () {
 
   it('calls snapshot for a temporary slot after each loss', async () => {
     let calls = 0;
-    const each = loop({ snapshot: async () => { calls++; } }, { ...server.config, host: proxy.host, port: proxy.port });
+    const each = loop(
+      {
+        snapshot: async () => {
+          calls++;
+        }
+      },
+      { ...server.config, host: proxy.host, port: proxy.port }
+    );
     const { taken } = await begin(each);
     await insert(1);
     await taken;
     proxy.cut();
     assert.deepEqual(await take(each, 1), [{ type: 'missed' }]);
     const next = take(each, 1);
-    while ((await server.sql("SELECT 1 FROM pg_stat_replication WHERE state = 'streaming'")).length === 0) await sleep(10);
+    while ((await server.sql("SELECT 1 FROM pg_stat_replication WHERE state = 'streaming'")).length === 0)
+      await sleep(10);
     assert.equal(calls, 2);
     await insert(2);
     await next;
@@ -205,13 +233,23 @@ describe('changes', function () {
 
   it('says at once what is missing', async () => {
     const fails = (options, config, expected) => assert.rejects(loop(options, config).next(), expected);
-    await fails({ publication: 'nopub' }, server.config,
-      { name: 'UsageError', code: '42704', message: 'publication "nopub" does not exist in this database: CREATE PUBLICATION "nopub" FOR TABLE …' });
-    await fails({}, { ...server.config, user: 'weak', password: 'secret' }, { code: '42501', message: /: give the role the right with ALTER ROLE … REPLICATION$/ });
+    await fails({ publication: 'nopub' }, server.config, {
+      name: 'UsageError',
+      code: '42704',
+      message: 'publication "nopub" does not exist in this database: CREATE PUBLICATION "nopub" FOR TABLE …'
+    });
+    await fails(
+      {},
+      { ...server.config, user: 'weak', password: 'secret' },
+      { code: '42501', message: /: give the role the right with ALTER ROLE … REPLICATION$/ }
+    );
     await fails({}, { ...server.config, port: 1 }, { code: 'ECONNREFUSED' });
     const plain = await startServer({ external: false, settings: { wal_level: 'replica' } });
     try {
-      await fails({}, plain.config, { code: '55000', message: 'wal_level is replica: set wal_level = logical, and restart the server' });
+      await fails({}, plain.config, {
+        code: '55000',
+        message: 'wal_level is replica: set wal_level = logical, and restart the server'
+      });
     } finally {
       await plain.stop();
     }
@@ -243,7 +281,8 @@ describe('changes', function () {
     refuses({ publication: [] }, /publication must be a string, not an array/);
     refuses({ publication: 'pub', slot: 'Audit' }, /slot must consist of/);
     refuses({ publication: 'pub', slot: "a'b" }, /slot must consist of/);
-    for (const statusInterval of [0, '1', Infinity]) refuses({ publication: 'pub', statusInterval }, /statusInterval must be a number of milliseconds/);
+    for (const statusInterval of [0, '1', Infinity])
+      refuses({ publication: 'pub', statusInterval }, /statusInterval must be a number of milliseconds/);
     refuses({ publication: 'pub', snapshot: true }, /snapshot must be a function, not a boolean/);
     refuses({ publication: 'pub', plugin: 'x' }, /there is no option plugin here/);
     refuses({ publication: 'pub', signal: 1 }, /signal must be an AbortSignal/);

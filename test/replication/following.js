@@ -12,10 +12,10 @@ function following() {
   const it = { connect, start, follow, follower, changes, clients: [], streams: [] };
 
   before(async () => {
-    const server = it.server = await startServer({
+    const server = (it.server = await startServer({
       external: false,
       settings: { wal_level: 'logical', max_wal_senders: 10, max_replication_slots: 10, wal_sender_timeout: '1s' }
-    });
+    }));
     await server.sql(`CREATE TABLE followed (id int PRIMARY KEY, name text, large text);
       ALTER TABLE followed ALTER large SET STORAGE EXTERNAL; CREATE TABLE other (id int);
       ALTER TABLE followed OWNER TO ${server.user}; ALTER TABLE other OWNER TO ${server.user};
@@ -40,7 +40,9 @@ function following() {
     return client;
   }
 
-  function start(slot) { return `START_REPLICATION SLOT ${slot} LOGICAL 0/0 (proto_version '1', publication_names 'changes')`; }
+  function start(slot) {
+    return `START_REPLICATION SLOT ${slot} LOGICAL 0/0 (proto_version '1', publication_names 'changes')`;
+  }
 
   /** What replicate gives, which is destroyed after the test. */
   function follow(client, text, options) {

@@ -19,25 +19,40 @@ function decoder() {
 
 /** What the row is, with a column that an object literal cannot have. */
 function row(values, proto = 'é') {
-  return Object.defineProperty({ ...values }, '__proto__', { value: proto, writable: true, enumerable: true, configurable: true });
+  return Object.defineProperty({ ...values }, '__proto__', {
+    value: proto,
+    writable: true,
+    enumerable: true,
+    configurable: true
+  });
 }
 
 /** Messages of every kind: bytes, and what they say. */
 const MESSAGES = {
-  begin: ["'B' 0000000101000000 0000000000002710 000002f8",
-    { type: 'begin', commitLsn: 0x101000000n, time: new Date(946684800010), xid: 760 }],
-  commit: ["'C' 00 0000000101000000 0000000101000030 ffffffffffffd8f0",
-    { type: 'commit', flags: 0, commitLsn: 0x101000000n, endLsn: 0x101000030n, time: new Date(946684799990) }],
+  begin: [
+    "'B' 0000000101000000 0000000000002710 000002f8",
+    { type: 'begin', commitLsn: 0x101000000n, time: new Date(946684800010), xid: 760 }
+  ],
+  commit: [
+    "'C' 00 0000000101000000 0000000101000030 ffffffffffffd8f0",
+    { type: 'commit', flags: 0, commitLsn: 0x101000000n, endLsn: 0x101000030n, time: new Date(946684799990) }
+  ],
   origin: ["'O' 0000000000000005 'elsewhere' 00", { type: 'origin', lsn: 5n, name: 'elsewhere' }],
   type: ["'Y' 00004002 'public' 00 'mood' 00", { type: 'type', oid: 16386, schema: 'public', name: 'mood' }],
   'type of the system': ["'Y' 00000019 00 'text' 00", { type: 'type', oid: 25, schema: 'pg_catalog', name: 'text' }],
   insert: [`'I' 00004001 'N' ${ROW}`, { type: 'insert', new: row({ id: 5, name: null }) }],
-  'update without a key': [`'U' 00004001 'N' 0003 62 00000004 00000005 75 74 00000002 c3a9`,
-    { type: 'update', new: row({ id: 5 }) }],
-  'update of a key': [`'U' 00004001 'K' 0003 74 00000001 '4' 6e 6e 'N' ${ROW}`,
-    { type: 'update', key: { id: 4 }, new: row({ id: 5, name: null }) }],
-  'update of a row': [`'U' 00004001 'O' 0003 74 00000001 '4' 74 00000001 'a' 6e 'N' ${ROW}`,
-    { type: 'update', old: row({ id: 4, name: 'a' }, null), new: row({ id: 5, name: null }) }],
+  'update without a key': [
+    `'U' 00004001 'N' 0003 62 00000004 00000005 75 74 00000002 c3a9`,
+    { type: 'update', new: row({ id: 5 }) }
+  ],
+  'update of a key': [
+    `'U' 00004001 'K' 0003 74 00000001 '4' 6e 6e 'N' ${ROW}`,
+    { type: 'update', key: { id: 4 }, new: row({ id: 5, name: null }) }
+  ],
+  'update of a row': [
+    `'U' 00004001 'O' 0003 74 00000001 '4' 74 00000001 'a' 6e 'N' ${ROW}`,
+    { type: 'update', old: row({ id: 4, name: 'a' }, null), new: row({ id: 5, name: null }) }
+  ],
   'delete by key': ["'D' 00004001 'K' 0003 74 00000001 '4' 6e 6e", { type: 'delete', key: { id: 4 } }],
   'delete of a row': [`'D' 00004001 'O' ${ROW}`, { type: 'delete', old: row({ id: 5, name: null }) }],
   truncate: ["'T' 00000001 03 00004001", { type: 'truncate', cascade: true, restartIdentity: true }]
@@ -48,7 +63,12 @@ describe('PgOutput', () => {
     const output = new PgOutput();
     const relation = output.decode(RELATION);
     assert.deepEqual(relation, {
-      type: 'relation', oid: 16385, schema: 'public', name: 'users', identity: 'default', columns: [
+      type: 'relation',
+      oid: 16385,
+      schema: 'public',
+      name: 'users',
+      identity: 'default',
+      columns: [
         { key: true, name: 'id', typeOid: 23, typeModifier: -1 },
         { key: false, name: 'name', typeOid: 25, typeModifier: -1 },
         { key: false, name: '__proto__', typeOid: 25, typeModifier: 8 }
@@ -93,23 +113,41 @@ describe('PgOutput', () => {
     const binary = "'I' 00004001 'N' 0003 62 00000004 00000007 74 00000002 c3a9 6e";
     assert.deepEqual(decoded(true)(text), row({ id: 5, name: null }));
     assert.deepEqual(decoded(true)(binary), row({ id: 7, name: 'é' }, null));
-    assert.deepEqual(decoded(new Map([[23, (value, { name }) => `${name} ${value}`]]))(text), row({ id: 'id 5', name: null }));
+    assert.deepEqual(
+      decoded(new Map([[23, (value, { name }) => `${name} ${value}`]]))(text),
+      row({ id: 'id 5', name: null })
+    );
     assert.deepEqual(decoded(false)(text), row({ id: '5', name: null }));
-    assert.throws(() => new PgOutput({ binary: true }), { name: 'TypeError', message: 'there is no option binary here; the options are decode' });
+    assert.throws(() => new PgOutput({ binary: true }), {
+      name: 'TypeError',
+      message: 'there is no option binary here; the options are decode'
+    });
     assert.throws(() => new PgOutput({ decode: 1 }), TypeError);
   });
 
   it('says what START_REPLICATION takes where a message is not of protocol version 1', () => {
     for (const digits of ["'S' 000002f8 01", "'M' 01 0000000000000007 'prefix' 00 00000000"]) {
-      assert.throws(() => decoder().decode(hex(digits)), { message: /of type [SM]: START_REPLICATION takes proto_version '1', no messages/ });
+      assert.throws(() => decoder().decode(hex(digits)), {
+        message: /of type [SM]: START_REPLICATION takes proto_version '1', no messages/
+      });
     }
   });
 
   it('refuses messages that make no sense', () => {
-    for (const digits of ["'Z'", "'toString'", "'I' 00009999 'N' 0000", "'I' 00004001 'X' 0003 6e 6e 6e",
-      "'I' 00004001 'N' 0002 6e 6e", "'I' 00004001 'N' 0003 78 6e 6e", "'I' 00004001 'N' 0003 74 ffffffff 6e 6e",
-      "'I' 00004001 'N' 0003 74 7fffffff 6e 6e", "'D' 00004001 'N' 0003 6e 6e 6e", "'T' 7fffffff 00 00004001",
-      "'T' ffffffff 00", "'R' 00000001 00 00 64 ffff"]) {
+    for (const digits of [
+      "'Z'",
+      "'toString'",
+      "'I' 00009999 'N' 0000",
+      "'I' 00004001 'X' 0003 6e 6e 6e",
+      "'I' 00004001 'N' 0002 6e 6e",
+      "'I' 00004001 'N' 0003 78 6e 6e",
+      "'I' 00004001 'N' 0003 74 ffffffff 6e 6e",
+      "'I' 00004001 'N' 0003 74 7fffffff 6e 6e",
+      "'D' 00004001 'N' 0003 6e 6e 6e",
+      "'T' 7fffffff 00 00004001",
+      "'T' ffffffff 00",
+      "'R' 00000001 00 00 64 ffff"
+    ]) {
       assert.throws(() => decoder().decode(hex(digits)), { name: 'ConnectionError', code: '08P01' }, digits);
     }
   });

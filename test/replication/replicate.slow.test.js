@@ -14,7 +14,9 @@ describe('replicate', function () {
     const stream = follow(client, start('quiet'), { statusInterval: 200 });
     await once(stream, 'start');
     await sleep(1500);
-    await followed.writer.query("INSERT INTO followed SELECT i, 'x', repeat('y', 1000) FROM generate_series(1, 20000) AS i");
+    await followed.writer.query(
+      "INSERT INTO followed SELECT i, 'x', repeat('y', 1000) FROM generate_series(1, 20000) AS i"
+    );
     await sleep(2500);
     assert.equal(stream.destroyed, false);
     assert.ok(stream.readableLength > 0 && stream.readableLength < 5000, `${stream.readableLength} messages wait`);

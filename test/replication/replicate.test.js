@@ -36,7 +36,9 @@ describe('replicate', function () {
   const followed = following();
   const { start, follow, follower, changes } = followed;
   let server, writer;
-  beforeEach(() => { ({ server, writer } = followed); });
+  beforeEach(() => {
+    ({ server, writer } = followed);
+  });
 
   /** Where the server begins when the slot is used again. */
   async function confirmed(slot) {
@@ -56,22 +58,28 @@ describe('replicate', function () {
     });
     await writer.query('TRUNCATE followed RESTART IDENTITY CASCADE');
     const list = await changes(stream, 3);
-    assert.deepEqual(list.map(({ type, key, new: row }) => [type, key, row]), [
-      ['begin', undefined, undefined],
-      ['insert', undefined, { id: 1, name: 'a', large: 'x'.repeat(3000) }],
-      ['insert', undefined, { id: 2, name: 'b', large: null }],
-      ['commit', undefined, undefined],
-      ['begin', undefined, undefined],
-      ['update', undefined, { id: 1, name: 'c' }], // the large value did not change
-      ['update', { id: 2 }, { id: 3, name: 'b', large: null }],
-      ['delete', { id: 1 }, undefined],
-      ['commit', undefined, undefined],
-      ['begin', undefined, undefined],
-      ['truncate', undefined, undefined],
-      ['commit', undefined, undefined]
-    ]);
+    assert.deepEqual(
+      list.map(({ type, key, new: row }) => [type, key, row]),
+      [
+        ['begin', undefined, undefined],
+        ['insert', undefined, { id: 1, name: 'a', large: 'x'.repeat(3000) }],
+        ['insert', undefined, { id: 2, name: 'b', large: null }],
+        ['commit', undefined, undefined],
+        ['begin', undefined, undefined],
+        ['update', undefined, { id: 1, name: 'c' }], // the large value did not change
+        ['update', { id: 2 }, { id: 3, name: 'b', large: null }],
+        ['delete', { id: 1 }, undefined],
+        ['commit', undefined, undefined],
+        ['begin', undefined, undefined],
+        ['truncate', undefined, undefined],
+        ['commit', undefined, undefined]
+      ]
+    );
     const truncate = list.at(-2);
-    assert.deepEqual([truncate.cascade, truncate.restartIdentity, truncate.relations[0].name], [true, true, 'followed']);
+    assert.deepEqual(
+      [truncate.cascade, truncate.restartIdentity, truncate.relations[0].name],
+      [true, true, 'followed']
+    );
     const [begin, , , commit] = list;
     assert.equal(begin.commitLsn, commit.commitLsn);
     assert.ok(Math.abs(commit.time - Date.now()) < 60000);
@@ -105,7 +113,10 @@ describe('replicate', function () {
     await client.simpleQuery('IDENTIFY_SYSTEM'); // the connection goes on
     assert.equal(await confirmed('again'), first.endLsn);
     const again = await changes(follow(await follower(), start('again')), 2);
-    assert.deepEqual(again.filter(change => change.type === 'insert').map(change => change.new.id), [2, 3]);
+    assert.deepEqual(
+      again.filter(change => change.type === 'insert').map(change => change.new.id),
+      [2, 3]
+    );
   });
 
   it('tells the server of each confirmation, as flushed and as applied, without waiting for the next report', async () => {
@@ -116,8 +127,10 @@ describe('replicate', function () {
       await writer.query('INSERT INTO followed VALUES ($1)', [i]);
       const [, , { endLsn }] = await changes(stream, 1, decoder);
       stream.confirm(endLsn);
-      while (await confirmed('told') < endLsn) await sleep(5);
-      const [{ replay_lsn: applied }] = await server.sql(`SELECT replay_lsn FROM pg_stat_replication WHERE pid = ${client.processId}`);
+      while ((await confirmed('told')) < endLsn) await sleep(5);
+      const [{ replay_lsn: applied }] = await server.sql(
+        `SELECT replay_lsn FROM pg_stat_replication WHERE pid = ${client.processId}`
+      );
       assert.equal(parseLsn(applied), endLsn);
     }
   });
@@ -159,12 +172,14 @@ describe('replicate', function () {
     await writer.query('INSERT INTO followed VALUES (1)');
     const [, , commit] = await changes(stream, 1);
     await writer.query('INSERT INTO other VALUES (1)');
-    const { rows: [now] } = await writer.query('SELECT pg_current_wal_lsn() AS lsn, clock_timestamp() AS time');
+    const {
+      rows: [now]
+    } = await writer.query('SELECT pg_current_wal_lsn() AS lsn, clock_timestamp() AS time');
     const told = 'SELECT FROM pg_stat_replication WHERE sent_lsn >= $1 AND reply_time > $2::timestamptz'; // all was seen, and answered
     while ((await writer.query(told, [now.lsn, now.time])).rowCount === 0) await sleep(10);
-    assert.ok(stream.confirmed < commit.endLsn && await confirmed('forgetting') < commit.endLsn);
+    assert.ok(stream.confirmed < commit.endLsn && (await confirmed('forgetting')) < commit.endLsn);
     stream.confirm(commit.endLsn);
-    while (await confirmed('forgetting') <= commit.endLsn) {
+    while ((await confirmed('forgetting')) <= commit.endLsn) {
       await writer.query('INSERT INTO other VALUES (1)');
       await sleep(20);
     }
@@ -177,8 +192,9 @@ describe('replicate', function () {
     let last = 0;
     for (let round = 0; round < 4; round++) {
       const config = JSON.stringify({ ...server.config, replication: 'database' });
-      const child = spawn(process.execPath, ['-e', FOLLOWER, path.join(__dirname, '../..'), config, start('killed')],
-        { stdio: ['ignore', 'pipe', 'inherit'] });
+      const child = spawn(process.execPath, ['-e', FOLLOWER, path.join(__dirname, '../..'), config, start('killed')], {
+        stdio: ['ignore', 'pipe', 'inherit']
+      });
       const lines = readline.createInterface({ input: child.stdout })[Symbol.asyncIterator]();
       const writing = (async () => {
         for (let i = 0; i < 30; i++, last += 3) {
@@ -200,7 +216,10 @@ describe('replicate', function () {
     const numbers = seen.map(line => line.split(',').map(Number));
     assert.ok(numbers.every(([a, b, c]) => b === a + 1 && c === a + 2));
     const firsts = [...new Set(numbers.map(([a]) => a))];
-    assert.deepEqual(firsts, Array.from({ length: last / 3 }, (_, i) => 3 * i + 1));
+    assert.deepEqual(
+      firsts,
+      Array.from({ length: last / 3 }, (_, i) => 3 * i + 1)
+    );
   });
 
   it('fails when the server is killed, and goes on from what was confirmed when that is back', async () => {
@@ -209,7 +228,7 @@ describe('replicate', function () {
     await writer.query('INSERT INTO followed VALUES (1)');
     const [, , commit] = await changes(stream, 1);
     stream.confirm(commit.endLsn);
-    while (await confirmed('crashed') < commit.endLsn) await sleep(5);
+    while ((await confirmed('crashed')) < commit.endLsn) await sleep(5);
     await writer.query('INSERT INTO followed VALUES (2)');
     const failed = once(stream, 'error');
     await server.kill();
@@ -219,7 +238,7 @@ describe('replicate', function () {
     const decoder = new PgOutput();
     const list = await changes(follow(again, start('crashed')), 1, decoder);
     // What was confirmed last may come again: the server does not write it down at once.
-    while (list.at(-2).new.id !== 2) list.push(...await changes(followed.streams.at(-1), 1, decoder));
+    while (list.at(-2).new.id !== 2) list.push(...(await changes(followed.streams.at(-1), 1, decoder)));
     assert.equal(list.at(-2).new.id, 2);
   });
 
@@ -238,7 +257,9 @@ describe('replicate', function () {
     const client = await follower('alone');
     const stream = follow(client, start('alone'));
     let answered = false;
-    const other = client.simpleQuery('SELECT 1').then(() => { answered = true; });
+    const other = client.simpleQuery('SELECT 1').then(() => {
+      answered = true;
+    });
     await once(stream, 'start');
     await sleep(50);
     assert.equal(answered, false);
@@ -250,8 +271,18 @@ describe('replicate', function () {
     const client = await follower();
     const [error] = await once(follow(client, start('missing')), 'error');
     assert.equal(error.code, '42704');
-    for (const text of ['SELECT 1', 'IDENTIFY_SYSTEM', 'COPY followed FROM STDIN', 'START_REPLICATION PHYSICAL 0/0', 'START_REPLICATION SLOT a PHYSICAL 0/0', '']) {
-      assert.throws(() => replicate(client, text), { name: 'TypeError', message: 'replicate takes START_REPLICATION SLOT … LOGICAL …' });
+    for (const text of [
+      'SELECT 1',
+      'IDENTIFY_SYSTEM',
+      'COPY followed FROM STDIN',
+      'START_REPLICATION PHYSICAL 0/0',
+      'START_REPLICATION SLOT a PHYSICAL 0/0',
+      ''
+    ]) {
+      assert.throws(() => replicate(client, text), {
+        name: 'TypeError',
+        message: 'replicate takes START_REPLICATION SLOT … LOGICAL …'
+      });
     }
     const [plain] = await once(follow(writer, '\n start_replication slot a logical 0/0'), 'error');
     assert.equal(plain.code, '42601');
@@ -272,7 +303,10 @@ describe('replicate', function () {
     const errors = Promise.all([once(stream, 'error'), once(waiting, 'error')]);
     await once(stream, 'start');
     controller.abort();
-    assert.deepEqual((await errors).map(([error]) => error.name), ['AbortError', 'AbortError']);
+    assert.deepEqual(
+      (await errors).map(([error]) => error.name),
+      ['AbortError', 'AbortError']
+    );
     await client.simpleQuery('SELECT 1');
     const late = follow(client, start('signalled'), { signal: controller.signal });
     assert.equal((await once(late, 'error'))[0].name, 'AbortError');
@@ -293,7 +327,10 @@ describe('replicate', function () {
       const stream = follow(client, start('moments'), { statusInterval: 1 });
       const over = new Promise(resolve => stream.on('error', resolve).on('close', resolve));
       stream.resume();
-      const asked = client.simpleQuery('IDENTIFY_SYSTEM').then(() => 'answered', error => error.name);
+      const asked = client.simpleQuery('IDENTIFY_SYSTEM').then(
+        () => 'answered',
+        error => error.name
+      );
       if (below(3) > 0) await sleep(below(10));
       if (below(3) === 0) client.destroy();
       else stream.destroy(below(2) === 0 ? new Error('enough') : undefined);
@@ -307,7 +344,9 @@ describe('replicate', function () {
 
   it('reports what was received and what was confirmed, each on its own', async () => {
     const statuses = [];
-    const until = async holds => { for (let i = 0; i < 5000 && !holds(); i++) await sleep(1); };
+    const until = async holds => {
+      for (let i = 0; i < 5000 && !holds(); i++) await sleep(1);
+    };
     const client = await faked(async conversation => {
       await conversation.request();
       const keepalive = message('d', hex("'k' 0000000000000140 0000000000000000 01"));
@@ -329,7 +368,8 @@ describe('replicate', function () {
     stream.confirm(lsn);
     await until(() => statuses.at(-1)[1] === 0x140); // answers to keepalives may come before
     assert.deepEqual(statuses[0], [0x140, 0, 0]);
-    for (const status of statuses.slice(1, -1)) assert.ok(status[0] === 0x140 && status[1] <= 0x100 && status[2] === status[1], String(status));
+    for (const status of statuses.slice(1, -1))
+      assert.ok(status[0] === 0x140 && status[1] <= 0x100 && status[2] === status[1], String(status));
     assert.deepEqual(statuses.at(-1), [0x140, 0x140, 0x140]);
   });
 
@@ -337,7 +377,13 @@ describe('replicate', function () {
     for (const data of ["'w' 00", "'k' 00", "'k' 0000000000000000 0000000000000000 00 00", "'x'", '']) {
       const client = await faked(async conversation => {
         await conversation.request();
-        conversation.say(message('W', hex('00 0000')), message('d', hex(data)), message('c'), commandComplete('COPY 0'), ANSWER.ready);
+        conversation.say(
+          message('W', hex('00 0000')),
+          message('d', hex(data)),
+          message('c'),
+          commandComplete('COPY 0'),
+          ANSWER.ready
+        );
       });
       const [error] = await once(follow(client, start('list')), 'error');
       assert.match(error.message, /protocol violation/, data);

@@ -5,7 +5,12 @@ const { formatLsn, parseLsn } = require('../../lib/replication');
 const { readTime, writeNow } = require('../../lib/replication/wal');
 
 describe('Log sequence numbers', () => {
-  for (const [text, lsn] of [['0/0', 0n], ['16/B374D848', 0x16b374d848n], ['FFFFFFFF/FFFFFFFF', 2n ** 64n - 1n], ['1/5', 0x100000005n]]) {
+  for (const [text, lsn] of [
+    ['0/0', 0n],
+    ['16/B374D848', 0x16b374d848n],
+    ['FFFFFFFF/FFFFFFFF', 2n ** 64n - 1n],
+    ['1/5', 0x100000005n]
+  ]) {
     it(`are written and read: ${text}`, () => {
       assert.equal(formatLsn(lsn), text);
       assert.equal(parseLsn(text), lsn);
@@ -14,7 +19,21 @@ describe('Log sequence numbers', () => {
   }
 
   it('are not taken for what they are not', () => {
-    for (const text of ['', '0', '1/', '/1', '1/123456789', '0x1/1', ' 1/1', '1/1\n', 5, 5n, null, undefined, Symbol('a')]) {
+    for (const text of [
+      '',
+      '0',
+      '1/',
+      '/1',
+      '1/123456789',
+      '0x1/1',
+      ' 1/1',
+      '1/1\n',
+      5,
+      5n,
+      null,
+      undefined,
+      Symbol('a')
+    ]) {
       assert.throws(() => parseLsn(text), TypeError);
     }
   });

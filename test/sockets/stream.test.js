@@ -17,10 +17,18 @@ class FakeWebSocket extends EventTarget {
   url = 'ws://proxy.example/secret?token=secret';
   sent = [];
   closes = [];
-  send(data) { this.sent.push(Buffer.from(data)); }
-  close(code) { this.closes.push(code); }
-  say(type, fields) { this.dispatchEvent(Object.assign(new Event(type), fields)); }
-  data(text) { this.say('message', { data: new Uint8Array(Buffer.from(text)).buffer }); }
+  send(data) {
+    this.sent.push(Buffer.from(data));
+  }
+  close(code) {
+    this.closes.push(code);
+  }
+  say(type, fields) {
+    this.dispatchEvent(Object.assign(new Event(type), fields));
+  }
+  data(text) {
+    this.say('message', { data: new Uint8Array(Buffer.from(text)).buffer });
+  }
 }
 
 /** A stream over a fake, with all that it emits. */
@@ -41,7 +49,10 @@ describe('WebSocketStream', () => {
   it('writes in messages of a bounded size, and says when what was written has gone', async () => {
     const { socket, stream, events } = faked();
     stream.write(Buffer.alloc(600000, 'x'));
-    assert.deepEqual(socket.sent.map(({ length }) => length), [262144, 262144, 75712]);
+    assert.deepEqual(
+      socket.sent.map(({ length }) => length),
+      [262144, 262144, 75712]
+    );
     let looked = 0;
     let waiting = HIGH_WATER;
     Object.defineProperty(socket, 'bufferedAmount', { get: () => (looked++, waiting) });
@@ -56,7 +67,10 @@ describe('WebSocketStream', () => {
   });
 
   it('holds what comes for a reader who waits, in order, and its end with it', async () => {
-    for (const [code, end] of [[1000, 'close'], [1011, 'ConnectionError']]) {
+    for (const [code, end] of [
+      [1000, 'close'],
+      [1011, 'ConnectionError']
+    ]) {
       const { socket, stream, events } = faked();
       await turn();
       socket.data('a');
@@ -79,7 +93,12 @@ describe('WebSocketStream', () => {
     const timers = () => process.getActiveResourcesInfo().filter(name => name === 'Timeout').length;
     const before = timers();
     let cuts = 0;
-    const { socket, stream, events } = faked({ bufferedAmount: HIGH_WATER, terminate: () => { cuts++; } });
+    const { socket, stream, events } = faked({
+      bufferedAmount: HIGH_WATER,
+      terminate: () => {
+        cuts++;
+      }
+    });
     stream.write(Buffer.from('x'));
     assert.equal(timers(), before + 1);
     stream.destroy();
@@ -131,15 +150,36 @@ describe('WebSocketStream', () => {
 
   it('fails with what the WebSocket tells, without its secrets', async () => {
     for (const [state, type, fields, code, expected] of [
-      [1, 'close', { code: 1006, reason: '' }, 'ECONNRESET', 'the WebSocket ws://proxy.example was closed with code 1006'],
-      [1, 'close', { code: 1011, reason: 'no\n' }, '08006',
-        'the WebSocket ws://proxy.example was closed with code 1011 "no\\n"'],
+      [
+        1,
+        'close',
+        { code: 1006, reason: '' },
+        'ECONNRESET',
+        'the WebSocket ws://proxy.example was closed with code 1006'
+      ],
+      [
+        1,
+        'close',
+        { code: 1011, reason: 'no\n' },
+        '08006',
+        'the WebSocket ws://proxy.example was closed with code 1011 "no\\n"'
+      ],
       [1, 'error', {}, 'ECONNRESET', 'the WebSocket ws://proxy.example failed'],
       [0, 'error', { message: 'refused' }, '08001', 'the WebSocket ws://proxy.example could not be opened: refused'],
-      [0, 'error', { error: Object.assign(new Error('away'), { code: 'ENOTFOUND' }) }, 'ENOTFOUND',
-        'the WebSocket ws://proxy.example could not be opened: away'],
-      [0, 'error', { error: new Error("connection to 'ws://proxy.example/secret?token=secret' failed") }, '08001',
-        'the WebSocket ws://proxy.example could not be opened'],
+      [
+        0,
+        'error',
+        { error: Object.assign(new Error('away'), { code: 'ENOTFOUND' }) },
+        'ENOTFOUND',
+        'the WebSocket ws://proxy.example could not be opened: away'
+      ],
+      [
+        0,
+        'error',
+        { error: new Error("connection to 'ws://proxy.example/secret?token=secret' failed") },
+        '08001',
+        'the WebSocket ws://proxy.example could not be opened'
+      ],
       [0, 'close', { code: 1006 }, '08001', 'the WebSocket ws://proxy.example could not be opened'],
       [1, 'message', { data: 'text' }, '08P01', 'protocol violation: a WebSocket message that is not binary']
     ]) {
@@ -158,8 +198,12 @@ describe('WebSocketStream', () => {
 
   it('knows of its URL who can listen', async () => {
     for (const [url, encrypted, local] of [
-      ['wss://proxy.example', true, false], ['ws://proxy.example', false, false], ['ws://127.0.0.1:80', false, true],
-      ['ws://[::1]/', false, true], ['wss://localhost', true, true], [null, false, false]
+      ['wss://proxy.example', true, false],
+      ['ws://proxy.example', false, false],
+      ['ws://127.0.0.1:80', false, true],
+      ['ws://[::1]/', false, true],
+      ['wss://localhost', true, true],
+      [null, false, false]
     ]) {
       const { stream } = faked({ url });
       assert.deepEqual([stream.encrypted, stream.local], [encrypted, local]);
@@ -173,7 +217,8 @@ describe('WebSocketStream', () => {
     let sent = 0;
     server.on('connection', socket => {
       const more = () => {
-        for (; socket.bufferedAmount < 4 * chunk.length && sent < 4 * MAX_HELD; sent += chunk.length) socket.send(chunk);
+        for (; socket.bufferedAmount < 4 * chunk.length && sent < 4 * MAX_HELD; sent += chunk.length)
+          socket.send(chunk);
         if (sent < 4 * MAX_HELD) setTimeout(more, 1);
         else socket.close(1000);
       };

@@ -28,8 +28,15 @@ describe('webSocket', () => {
         }))
         .then(seen => console.log(JSON.stringify(seen)), error => console.log(JSON.stringify(error.message)))`;
       // Who is trusted is read when a process starts.
-      const run = async env => JSON.parse((await promisify(execFile)(process.execPath,
-        ['--experimental-websocket', '-e', script], { cwd: __dirname, env: { ...process.env, ...env } })).stdout);
+      const run = async env =>
+        JSON.parse(
+          (
+            await promisify(execFile)(process.execPath, ['--experimental-websocket', '-e', script], {
+              cwd: __dirname,
+              env: { ...process.env, ...env }
+            })
+          ).stdout
+        );
       assert.deepEqual(await run({ NODE_EXTRA_CA_CERTS: files(certificates).ca }), EXPECTED);
       assert.match(await run({}), /the WebSocket wss:\/\/localhost:\d+ could not be opened/);
     } finally {

@@ -7,7 +7,14 @@ const net = require('node:net');
 const path = require('node:path');
 const { pipeline } = require('node:stream/promises');
 const { setTimeout: sleep } = require('node:timers/promises');
-const { makeCertificates, freePort, skipUnless, startProxy, startServer, startWebsockify } = require('pg-test-fixtures');
+const {
+  makeCertificates,
+  freePort,
+  skipUnless,
+  startProxy,
+  startServer,
+  startWebsockify
+} = require('pg-test-fixtures');
 const { Client, ConnectionError } = require('../..');
 const { webSocket } = require('../../lib/sockets');
 const { failure } = require('../support/connecting');
@@ -32,15 +39,32 @@ describe('webSocket', () => {
     });
 
     it('of nothing else', () => {
-      for (const to of [undefined, null, {}, 5, '', 'proxy.example', 'https://proxy.example', 'wss://u:secret@proxy.example',
-        'ws://secret@x/', 'ws://:secret@x/', 'ws://x/#secret']) {
+      for (const to of [
+        undefined,
+        null,
+        {},
+        5,
+        '',
+        'proxy.example',
+        'https://proxy.example',
+        'wss://u:secret@proxy.example',
+        'ws://secret@x/',
+        'ws://:secret@x/',
+        'ws://x/#secret'
+      ]) {
         assert.throws(() => webSocket(to), { name: 'TypeError', message: URL_ERROR });
       }
     });
 
     it('that refuses TLS inside the WebSocket', async () => {
       for (const sslmode of ['prefer', 'require']) {
-        const error = await failure({ user: 'u', host: 'db.example', sslmode, socket: webSocket(() => fake()), connect_timeout: 5 });
+        const error = await failure({
+          user: 'u',
+          host: 'db.example',
+          sslmode,
+          socket: webSocket(() => fake()),
+          connect_timeout: 5
+        });
         assert.equal(error.code, '08001');
         assert.match(error.message, new RegExp(`sslmode=${sslmode} is impossible over a WebSocket: use a wss: URL`));
       }
@@ -48,7 +72,12 @@ describe('webSocket', () => {
 
     it('that rejects where the function fails or gives something else', async () => {
       for (const [to, expected] of [
-        [() => { throw new Error('no way'); }, /connecting.*: no way/],
+        [
+          () => {
+            throw new Error('no way');
+          },
+          /connecting.*: no way/
+        ],
         [async () => 5, /gave neither a URL nor a WebSocket/],
         [() => undefined, /gave neither/],
         [() => 'no URL?secret', /the WebSocket could not be made: SyntaxError/],
@@ -96,8 +125,11 @@ describe('webSocket', () => {
         server = await startServer({
           users: { cleartext: { password: 'secret' }, scram: { password: 'secret' }, trust: {} },
           hba: [
-            'local all all trust', 'host all fixtures all trust', 'host all trust all trust',
-            'host all cleartext all password', 'host all scram all scram-sha-256'
+            'local all all trust',
+            'host all fixtures all trust',
+            'host all trust all trust',
+            'host all cleartext all password',
+            'host all scram all scram-sha-256'
           ]
         });
         proxy = await startWebsockify({ target: server });
@@ -115,7 +147,13 @@ describe('webSocket', () => {
       const make = config => {
         const { host, port, database } = server;
         const client = new Client({
-          host, port, database, user: 'scram', password: 'secret', socket: over(proxy.url), ...config
+          host,
+          port,
+          database,
+          user: 'scram',
+          password: 'secret',
+          socket: over(proxy.url),
+          ...config
         });
         clients.push(client);
         return client;
@@ -144,7 +182,7 @@ describe('webSocket', () => {
         const sum = await client.transaction(async tx => {
           await tx.query('CREATE TEMP TABLE t (n int)');
           const target = tx.copyFrom('COPY t FROM STDIN');
-          await pipeline(async function * () {
+          await pipeline(async function* () {
             for (let i = 0; i < 200; i++) yield `${i}\n`.repeat(5000); // large enough to be lent to a socket
           }, target);
           assert.equal(target.rowCount, 1000000);
@@ -161,8 +199,11 @@ describe('webSocket', () => {
       it('carries large values both ways', async () => {
         const client = await connected();
         const value = Buffer.alloc(5000000, 'abcdefghi');
-        const { rows: [row] } = await client.query('SELECT $1::bytea AS back, length($1::bytea) AS length', [value],
-          { format: Client.BINARY });
+        const {
+          rows: [row]
+        } = await client.query('SELECT $1::bytea AS back, length($1::bytea) AS length', [value], {
+          format: Client.BINARY
+        });
         assert.ok(row.back.equals(value));
         await client.end();
       });
@@ -191,7 +232,8 @@ describe('webSocket', () => {
         const client = await connected();
         const controller = new AbortController();
         const sleeping = client.query('SELECT pg_sleep(600)', [], { signal: controller.signal });
-        const waiting = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep(600)' AND wait_event = 'PgSleep'";
+        const waiting =
+          "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep(600)' AND wait_event = 'PgSleep'";
         await until(waiting, '1');
         controller.abort();
         await assert.rejects(sleeping, { name: 'AbortError' });
@@ -208,18 +250,23 @@ describe('webSocket', () => {
         const own = await startWebsockify({ target: server });
         const client = await connected({ socket: over(own.url) });
         const asked = [
-          client.query('SELECT pg_sleep(600)'), client.query('SELECT 1'),
-          client.transaction(tx => tx.query('SELECT 1')), client.end()
+          client.query('SELECT pg_sleep(600)'),
+          client.query('SELECT 1'),
+          client.transaction(tx => tx.query('SELECT 1')),
+          client.end()
         ];
         const settled = Promise.allSettled(asked);
         await own.stop();
         const [one, two, three, end] = await settled;
         for (const { reason } of [one, two, three]) {
           assert.ok(reason instanceof ConnectionError);
-          assert.match(reason.message, /the connection was lost: the WebSocket ws:.* (failed|was closed with code 1006)/);
+          assert.match(
+            reason.message,
+            /the connection was lost: the WebSocket ws:.* (failed|was closed with code 1006)/
+          );
         }
         assert.equal(end.status, 'fulfilled');
-        assert.ok(await client.closed instanceof ConnectionError);
+        assert.ok((await client.closed) instanceof ConnectionError);
         await assert.rejects(client.connect(), { name: 'ConnectionError' });
       });
 
@@ -270,7 +317,7 @@ describe('webSocket', () => {
               assert.match(error.message, expected);
               return error instanceof ConnectionError;
             });
-            assert.ok(await asked instanceof ConnectionError);
+            assert.ok((await asked) instanceof ConnectionError);
           }
         } finally {
           await nowhere.stop();
@@ -288,7 +335,8 @@ describe('webSocket', () => {
           await assert.rejects(make({ socket: over(url), connect_timeout: 0.3 }).connect(), /connect_timeout/);
           const places = [];
           const client = make({
-            host: 'one,two', port: '1,2',
+            host: 'one,two',
+            port: '1,2',
             socket: webSocket(place => {
               places.push(place);
               const url = place.host === 'one' ? 'ws://127.0.0.1:1/' : proxy.url;
@@ -296,7 +344,10 @@ describe('webSocket', () => {
             })
           });
           await client.connect();
-          assert.deepEqual(places, [{ host: 'one', port: 1 }, { host: 'two', port: 2 }]);
+          assert.deepEqual(places, [
+            { host: 'one', port: 1 },
+            { host: 'two', port: 2 }
+          ]);
           await client.end();
         } finally {
           silent.close();
@@ -307,10 +358,15 @@ describe('webSocket', () => {
         const wire = await startProxy({ target: proxy, record: true });
         try {
           for (const [user, require_auth, flights] of [
-            ['cleartext', 'password', 2], ['trust', 'none', 2], ['scram', 'scram-sha-256', 3], ['scram', '', 5]
+            ['cleartext', 'password', 2],
+            ['trust', 'none', 2],
+            ['scram', 'scram-sha-256', 3],
+            ['scram', '', 5]
           ]) {
             const client = make({
-              user, ...require_auth && { require_auth }, socket: over(`ws://${wire.host}:${wire.port}/v1`)
+              user,
+              ...(require_auth && { require_auth }),
+              socket: over(`ws://${wire.host}:${wire.port}/v1`)
             });
             const ready = client.connect();
             const { rows } = await client.query('SELECT $1::int + 1 AS n', ['41']);
@@ -332,8 +388,9 @@ describe('webSocket', () => {
         const secure = await startWebsockify({ target: server, tls: files(ca) });
         const as = (url, socket) => Object.defineProperty(socket, 'url', { value: url });
         const plain = webSocket(() => as('ws://proxy.example/', new ws.WebSocket(proxy.url)));
-        const encrypted = webSocket(() => as('wss://proxy.example/',
-          new ws.WebSocket(`wss://localhost:${secure.port}/`, { ca: ca.ca.cert })));
+        const encrypted = webSocket(() =>
+          as('wss://proxy.example/', new ws.WebSocket(`wss://localhost:${secure.port}/`, { ca: ca.ca.cert }))
+        );
         try {
           await connected({ user: 'cleartext' }); // nobody listens on a loopback address
           await assert.rejects(make({ user: 'cleartext', socket: plain }).connect(), /cleartext.*not encrypted/);

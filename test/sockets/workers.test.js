@@ -16,9 +16,13 @@ function cloudflareSocket(stream, host, ca) {
   const { readable, writable } = Duplex.toWeb(stream);
   const gone = once(stream, 'close');
   return {
-    readable: bytes(readable), writable, opened: stream.connecting ? once(stream, 'connect') : Promise.resolve(),
+    readable: bytes(readable),
+    writable,
+    opened: stream.connecting ? once(stream, 'connect') : Promise.resolve(),
     closed: gone.then(() => {}),
-    async close() { stream.destroy(); },
+    async close() {
+      stream.destroy();
+    },
     startTls() {
       assert.ok(!readable.locked && !writable.locked);
       const secure = tls.connect({ socket: stream, servername: host, ca });
@@ -31,7 +35,9 @@ function cloudflareSocket(stream, host, ca) {
 function bytes(readable) {
   let rest = new Uint8Array(0);
   return {
-    get locked() { return readable.locked; },
+    get locked() {
+      return readable.locked;
+    },
     getReader({ mode }) {
       assert.equal(mode, 'byob');
       const reader = readable.getReader();
@@ -56,30 +62,59 @@ function bytes(readable) {
 
 describe('workersSocket', () => {
   let server, asked;
-  before(async () => { server = await startServer({ external: false, tls: true, auth: 'scram-sha-256', users: { web: { password: 'secret' } } }); });
+  before(async () => {
+    server = await startServer({
+      external: false,
+      tls: true,
+      auth: 'scram-sha-256',
+      users: { web: { password: 'secret' } }
+    });
+  });
   after(() => server.stop());
 
   /** The option `socket` as a Worker has it, over Node's sockets. */
-  const fake = ca => Object.assign(given => openSocket(given, async () => ({
-    connect({ hostname, port }, options) {
-      asked = options;
-      return cloudflareSocket(net.connect(port, hostname), hostname, ca);
-    }
-  })), { encrypts: workersSocket.encrypts });
+  const fake = ca =>
+    Object.assign(
+      given =>
+        openSocket(given, async () => ({
+          connect({ hostname, port }, options) {
+            asked = options;
+            return cloudflareSocket(net.connect(port, hostname), hostname, ca);
+          }
+        })),
+      { encrypts: workersSocket.encrypts }
+    );
   const config = more => ({
-    host: 'localhost', port: server.port, user: 'web', password: 'secret', database: server.database, socket: fake(server.tls.ca.cert), ...more
+    host: 'localhost',
+    port: server.port,
+    user: 'web',
+    password: 'secret',
+    database: server.database,
+    socket: fake(server.tls.ca.cert),
+    ...more
   });
 
-  for (const [sslmode, encrypted] of [[undefined, true], ['prefer', true], ['require', true], ['verify-full', true], ['disable', false], ['allow', false]]) {
+  for (const [sslmode, encrypted] of [
+    [undefined, true],
+    ['prefer', true],
+    ['require', true],
+    ['verify-full', true],
+    ['disable', false],
+    ['allow', false]
+  ]) {
     it(`connects with sslmode ${sslmode}, asks, cancels and ends`, async () => {
       const client = new Client(config({ sslmode }));
       await client.connect();
       assert.deepEqual(asked, { secureTransport: encrypted ? 'starttls' : 'off', allowHalfOpen: false });
-      const { rows: [row] } = await client.query('SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()');
+      const {
+        rows: [row]
+      } = await client.query('SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()');
       assert.equal(row.ssl, encrypted);
       const text = 'x'.repeat(1e6);
       assert.ok((await client.query('SELECT $1::text AS text', [text])).rows[0].text === text);
-      await assert.rejects(client.query('SELECT pg_sleep(60)', [], { signal: AbortSignal.timeout(100) }), { name: 'AbortError' });
+      await assert.rejects(client.query('SELECT pg_sleep(60)', [], { signal: AbortSignal.timeout(100) }), {
+        name: 'AbortError'
+      });
       asked = undefined;
       await client.query('SELECT 1');
       await client.end();
@@ -90,7 +125,9 @@ describe('workersSocket', () => {
     const client = new Client(config({ sslmode: 'prefer' }));
     await client.connect();
     asked = undefined;
-    await assert.rejects(client.query('SELECT pg_sleep(60)', [], { signal: AbortSignal.timeout(100) }), { name: 'AbortError' });
+    await assert.rejects(client.query('SELECT pg_sleep(60)', [], { signal: AbortSignal.timeout(100) }), {
+      name: 'AbortError'
+    });
     await client.query('SELECT 1');
     assert.equal(asked.secureTransport, 'starttls');
     await client.end();
@@ -99,8 +136,17 @@ describe('workersSocket', () => {
   it('rejects where the server has no TLS, unless it may do without', async () => {
     const plain = await startServer({ external: false });
     try {
-      const there = { ...config(), port: plain.port, database: plain.database, user: plain.user, password: plain.password };
-      await assert.rejects(new Client({ ...there, sslmode: 'require' }).connect(), { code: '08001', message: /does not support TLS, but sslmode=require requires it/ });
+      const there = {
+        ...config(),
+        port: plain.port,
+        database: plain.database,
+        user: plain.user,
+        password: plain.password
+      };
+      await assert.rejects(new Client({ ...there, sslmode: 'require' }).connect(), {
+        code: '08001',
+        message: /does not support TLS, but sslmode=require requires it/
+      });
       const client = new Client({ ...there, sslmode: 'prefer' });
       await client.connect();
       await client.end();
@@ -110,20 +156,32 @@ describe('workersSocket', () => {
   });
 
   it('rejects where the certificate is not trusted, the server says more than one byte, or is not there', async () => {
-    await assert.rejects(new Client(config({ sslmode: 'require', socket: fake() })).connect(), { name: 'ConnectionError' });
+    await assert.rejects(new Client(config({ sslmode: 'require', socket: fake() })).connect(), {
+      name: 'ConnectionError'
+    });
     const liar = await new FakeServer(async conversation => {
       await conversation.first();
       conversation.say('SX');
     }).listen();
-    await assert.rejects(new Client({ ...config({ sslmode: 'require' }), port: liar.port }).connect(), { code: '08P01', message: /neither with S nor with N/ });
+    await assert.rejects(new Client({ ...config({ sslmode: 'require' }), port: liar.port }).connect(), {
+      code: '08P01',
+      message: /neither with S nor with N/
+    });
     await liar.stop();
-    await assert.rejects(new Client({ ...config({ sslmode: 'require' }), port: liar.port }).connect(), { name: 'ConnectionError' });
+    await assert.rejects(new Client({ ...config({ sslmode: 'require' }), port: liar.port }).connect(), {
+      name: 'ConnectionError'
+    });
   });
 
   it('refuses what Workers do not have', async () => {
     await assert.rejects(new Client(config({ host: '/tmp' })).connect(), { message: /Workers have no Unix sockets/ });
-    await assert.rejects(new Client(config({ sslmode: 'verify-ca', sslrootcert: '/ca.crt' })).connect(), { message: /leave out sslrootcert and sslcert/ });
-    await assert.rejects(new Client(config({ socket: workersSocket })).connect(), { code: '08001', message: /workersSocket is for Cloudflare Workers/ });
+    await assert.rejects(new Client(config({ sslmode: 'verify-ca', sslrootcert: '/ca.crt' })).connect(), {
+      message: /leave out sslrootcert and sslcert/
+    });
+    await assert.rejects(new Client(config({ socket: workersSocket })).connect(), {
+      code: '08001',
+      message: /workersSocket is for Cloudflare Workers/
+    });
   });
 
   it('rejects what is pending when the server is gone, and writes nothing after that', async () => {

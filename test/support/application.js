@@ -46,12 +46,16 @@ const PARTS = {
 
   async 'queries at once'(client) {
     const all = await Promise.all(Array.from({ length: 100 }, (_, i) => client.query('SELECT $1::int AS n', [i])));
-    assert.deepEqual(all.map(({ rows }) => Number(rows[0].n)), Array.from({ length: 100 }, (_, i) => i));
+    assert.deepEqual(
+      all.map(({ rows }) => Number(rows[0].n)),
+      Array.from({ length: 100 }, (_, i) => i)
+    );
   },
 
   async errors(client) {
     const [error, after] = await Promise.all([
-      client.query('SELECT * FROM there_is_none').catch(error => error), client.query('SELECT 1 AS n')
+      client.query('SELECT * FROM there_is_none').catch(error => error),
+      client.query('SELECT 1 AS n')
     ]);
     assert.equal(error.name, 'PostgresError');
     assert.equal(after.rows[0].n, 1);
@@ -59,11 +63,16 @@ const PARTS = {
 
   async batch(client) {
     const results = await client.batch([['SELECT 1 AS n'], ['SELECT 2 AS n']]);
-    assert.deepEqual(results.map(({ rows }) => rows[0].n), [1, 2]);
+    assert.deepEqual(
+      results.map(({ rows }) => rows[0].n),
+      [1, 2]
+    );
   },
 
   async 'a failed batch'(client) {
-    const error = await client.batch([['SELECT 1'], ['SELECT * FROM there_is_none'], ['SELECT 2']]).catch(error => error);
+    const error = await client
+      .batch([['SELECT 1'], ['SELECT * FROM there_is_none'], ['SELECT 2']])
+      .catch(error => error);
     assert.equal(error.index, 1);
     for (let i = 0; i < 3; i++) assert.equal((await client.query('SELECT 1 AS n')).rows[0].n, 1);
   },
@@ -71,10 +80,13 @@ const PARTS = {
   async transaction(client, { table }) {
     await client.simpleQuery(`DROP TABLE IF EXISTS moved; CREATE TABLE moved ${table}`);
     const error = new Error('back');
-    await assert.rejects(client.transaction(async tx => {
-      await tx.query('INSERT INTO moved VALUES (1)');
-      throw error;
-    }), error);
+    await assert.rejects(
+      client.transaction(async tx => {
+        await tx.query('INSERT INTO moved VALUES (1)');
+        throw error;
+      }),
+      error
+    );
     assert.equal(await count(client, 'moved'), 0);
   },
 
@@ -82,13 +94,21 @@ const PARTS = {
     await client.simpleQuery(`DROP TABLE IF EXISTS steps; CREATE TABLE steps ${table}`);
     const pools = [1, 2].map(() => new Pool(config, { size }));
     try {
-      await Promise.all(pools.flatMap((pool, p) => Array.from({ length: 20 }, (_, i) => pool.transaction(async tx => {
-        const own = 100 * p + i;
-        await tx.query('INSERT INTO steps VALUES ($1)', [own], { cache: false });
-        const { rows } = await tx.query('SELECT $1::int AS own', [own]);
-        assert.equal(Number(rows[0].own), own);
-        if (i % 4 === 0) throw new Error('back');
-      }).catch(error => assert.equal(error.message, 'back')))));
+      await Promise.all(
+        pools.flatMap((pool, p) =>
+          Array.from({ length: 20 }, (_, i) =>
+            pool
+              .transaction(async tx => {
+                const own = 100 * p + i;
+                await tx.query('INSERT INTO steps VALUES ($1)', [own], { cache: false });
+                const { rows } = await tx.query('SELECT $1::int AS own', [own]);
+                assert.equal(Number(rows[0].own), own);
+                if (i % 4 === 0) throw new Error('back');
+              })
+              .catch(error => assert.equal(error.message, 'back'))
+          )
+        )
+      );
       assert.equal(await count(client, 'steps'), 30);
     } finally {
       for (const pool of pools) pool.destroy();
@@ -123,7 +143,12 @@ const PARTS = {
 
   async queryTo(client, { series }) {
     let bytes = 0;
-    const target = new Writable({ write(chunk, encoding, done) { bytes += chunk.length; done(); } });
+    const target = new Writable({
+      write(chunk, encoding, done) {
+        bytes += chunk.length;
+        done();
+      }
+    });
     const { rowCount } = await client.queryTo(target, series);
     assert.equal(rowCount, 100);
     assert.ok(bytes > 1000);
@@ -131,9 +156,15 @@ const PARTS = {
 
   async 'COPY TO'(client, { series }) {
     let text = '';
-    await pipeline(client.copyTo(`COPY (${series}) TO STDOUT`), new Writable({
-      write(chunk, encoding, done) { text += chunk; done(); }
-    }));
+    await pipeline(
+      client.copyTo(`COPY (${series}) TO STDOUT`),
+      new Writable({
+        write(chunk, encoding, done) {
+          text += chunk;
+          done();
+        }
+      })
+    );
     assert.equal(text.split('\n').length, 101);
   },
 
@@ -145,10 +176,12 @@ const PARTS = {
 
   async 'COPY FROM in a transaction that is rolled back'(client, { table }) {
     await client.simpleQuery(`DROP TABLE IF EXISTS undone; CREATE TABLE undone ${table}`);
-    await client.transaction(async tx => {
-      await pipeline(Readable.from(['1\n', '2\n']), tx.copyFrom('COPY undone FROM STDIN'));
-      throw new Error('back');
-    }).catch(error => assert.equal(error.message, 'back'));
+    await client
+      .transaction(async tx => {
+        await pipeline(Readable.from(['1\n', '2\n']), tx.copyFrom('COPY undone FROM STDIN'));
+        throw new Error('back');
+      })
+      .catch(error => assert.equal(error.message, 'back'));
     assert.equal(await count(client, 'undone'), 0);
   },
 
@@ -163,10 +196,16 @@ const PARTS = {
   /** That the server ends the query, not only that we do not wait for it. */
   async cancelling(client, { slow }) {
     await client.simpleQuery('DROP SEQUENCE IF EXISTS finished; CREATE SEQUENCE finished');
-    const query = client.query(`SELECT nextval('finished') FROM (${slow}) AS slow`, [], { signal: AbortSignal.timeout(300) });
+    const query = client.query(`SELECT nextval('finished') FROM (${slow}) AS slow`, [], {
+      signal: AbortSignal.timeout(300)
+    });
     await query.catch(() => {});
     // A sequence is not rolled back.
-    assert.equal((await client.query('SELECT is_called FROM finished')).rows[0].is_called, false, 'the query ran to its end');
+    assert.equal(
+      (await client.query('SELECT is_called FROM finished')).rows[0].is_called,
+      false,
+      'the query ran to its end'
+    );
   },
 
   async statement_timeout(client, { slow }) {
@@ -185,7 +224,9 @@ const PARTS = {
   },
 
   async respond(client, { series }) {
-    const server = http.createServer((request, response) => { respond(client, request, response, series, [], { as: 'json' }).catch(() => response.destroy()); });
+    const server = http.createServer((request, response) => {
+      respond(client, request, response, series, [], { as: 'json' }).catch(() => response.destroy());
+    });
     await new Promise(resolve => server.listen(0, '127.0.0.1', resolve));
     try {
       const answer = await fetch(`http://127.0.0.1:${server.address().port}/`);
@@ -222,7 +263,9 @@ async function attempt(name, server, part = PARTS[name]) {
   const client = new Client({ connect_timeout: 10, ...server.config });
   client.on('error', () => {});
   let timer;
-  const late = new Promise((resolve, reject) => { timer = setTimeout(() => reject(new Error('no answer')), LIMIT); });
+  const late = new Promise((resolve, reject) => {
+    timer = setTimeout(() => reject(new Error('no answer')), LIMIT);
+  });
   try {
     await Promise.race([client.connect().then(() => part(client, server)), late]);
     return undefined;

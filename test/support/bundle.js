@@ -12,13 +12,25 @@ const { build } = require('esbuild');
 async function bundleByGuide(program, outfile) {
   const guide = fs.readFileSync(path.join(__dirname, '../../lib/core/connection/README.md'), 'utf8');
   const [, command] = /^npx esbuild (program\.mjs [^`]*)```/m.exec(guide);
-  const options = Object.fromEntries(command.replace(/\\\n/g, '').match(/--[\w:]+(?:=(?:"[^"]*"|\S+)|:\S+)?/g).map(option => {
-    const [, name, value = 'true'] = /^--(\w+(?::js)?)[=:]?"?(.*?)"?$/.exec(option);
-    return [name, value];
-  }));
+  const options = Object.fromEntries(
+    command
+      .replace(/\\\n/g, '')
+      .match(/--[\w:]+(?:=(?:"[^"]*"|\S+)|:\S+)?/g)
+      .map(option => {
+        const [, name, value = 'true'] = /^--(\w+(?::js)?)[=:]?"?(.*?)"?$/.exec(option);
+        return [name, value];
+      })
+  );
   const { 'banner:js': js, external, format, platform } = options;
   await build({
-    entryPoints: [program], outfile, bundle: true, format, platform, external: [external], banner: { js }, logLevel: 'error'
+    entryPoints: [program],
+    outfile,
+    bundle: true,
+    format,
+    platform,
+    external: [external],
+    banner: { js },
+    logLevel: 'error'
   });
 }
 

@@ -129,8 +129,7 @@ const SAY = {
   key: message('K', 4711, 1234),
   parameter: (name, value) => message('S', `${name}\0${value}\0`),
   error: (code, text) => message('E', `SFATAL\0VFATAL\0C${code}\0M${text}\0\0`),
-  negotiate: (version, ...options) =>
-    message('v', version, options.length, ...options.map(name => `${name}\0`))
+  negotiate: (version, ...options) => message('v', version, options.length, ...options.map(name => `${name}\0`))
 };
 
 /** What ends a script when the client has closed the connection. */

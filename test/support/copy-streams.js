@@ -6,7 +6,7 @@ const assert = require('node:assert/strict');
 const { activity } = require('.');
 
 /** Whether the server process of a client has nothing to do. */
-const isIdle = async client => await activity(client) === 'idle';
+const isIdle = async client => (await activity(client)) === 'idle';
 
 /** All that a readable gives. */
 async function collect(stream) {
@@ -16,6 +16,8 @@ async function collect(stream) {
 }
 
 /** That the connection goes on. */
-async function goesOn(client) { assert.equal((await client.query('SELECT 7 AS a')).rows[0].a, 7); }
+async function goesOn(client) {
+  assert.equal((await client.query('SELECT 7 AS a')).rows[0].a, 7);
+}
 
 module.exports = { collect, goesOn, isIdle };

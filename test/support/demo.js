@@ -15,7 +15,8 @@ const SERVER = path.join(__dirname, '../../client-parser/demo/server.js');
 async function run(env, lines = [], until = 'ready') {
   const { DATABASE_URL, ...inherited } = process.env;
   const started = spawn(process.execPath, [SERVER], {
-    env: { ...inherited, PORT: '0', ...env }, stdio: ['ignore', 'pipe', 'ignore']
+    env: { ...inherited, PORT: '0', ...env },
+    stdio: ['ignore', 'pipe', 'ignore']
   });
   let url;
   for await (const line of createInterface(started.stdout)) {
@@ -32,7 +33,7 @@ async function run(env, lines = [], until = 'ready') {
 async function begin(lines, env) {
   const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'demo-'));
   fs.chmodSync(directory, 0o755);
-  return { directory, ...await run({ TMPDIR: directory, ...env }, lines) };
+  return { directory, ...(await run({ TMPDIR: directory, ...env }, lines)) };
 }
 
 async function end({ directory, process: server }) {

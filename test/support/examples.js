@@ -6,9 +6,17 @@ const path = require('node:path');
 const root = path.join(__dirname, '../..');
 
 /** What users read: the README, and those of the folders. */
-const DOCUMENTS = ['README.md', 'lib/DEPLOYING.md', 'client-parser/README.md', 'test/recipes/README.md', 'test/recipes/POSTGRES.md',
-  ...fs.readdirSync(path.join(root, 'lib'), { recursive: true }).map(name => `lib/${name.replaceAll(path.sep, '/')}`)
-    .filter(name => name.endsWith('.md') && name.includes('/', 4))];
+const DOCUMENTS = [
+  'README.md',
+  'lib/DEPLOYING.md',
+  'client-parser/README.md',
+  'test/recipes/README.md',
+  'test/recipes/POSTGRES.md',
+  ...fs
+    .readdirSync(path.join(root, 'lib'), { recursive: true })
+    .map(name => `lib/${name.replaceAll(path.sep, '/')}`)
+    .filter(name => name.endsWith('.md') && name.includes('/', 4))
+];
 
 /**
  * The examples of a document in a language, each with the line it begins at.
@@ -19,8 +27,10 @@ const DOCUMENTS = ['README.md', 'lib/DEPLOYING.md', 'client-parser/README.md', '
 function examples(document, language = 'js') {
   const text = fs.readFileSync(path.join(root, document), 'utf8');
   const fences = new RegExp(`^\`\`\`${language}\\n([^]*?)^\`\`\`$`, 'gm');
-  return [...text.matchAll(fences)].map(match =>
-    ({ code: match[1], line: text.slice(0, match.index).split('\n').length + 1 }));
+  return [...text.matchAll(fences)].map(match => ({
+    code: match[1],
+    line: text.slice(0, match.index).split('\n').length + 1
+  }));
 }
 
 /** The recipes that need nothing but this package and a server, with what they print. */

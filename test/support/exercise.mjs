@@ -17,12 +17,18 @@ export async function exercise(Client, config) {
   seen.sum = (await Promise.all(sums)).reduce((a, b) => a + b);
   await connected;
   const bytes = new Uint8Array([0, 255]);
-  const { rows: [row] } = await client.query("SELECT 'ä€😀' AS text, NULL AS nothing, $1::bytea AS bytes", [bytes]);
+  const {
+    rows: [row]
+  } = await client.query("SELECT 'ä€😀' AS text, NULL AS nothing, $1::bytea AS bytes", [bytes]);
   seen.row = { ...row.toObject(), bytes: [...row.bytes] };
-  const { rows: [binary] } = await client.query('SELECT $1::bytea AS bytes', [bytes], { format: 1 });
+  const {
+    rows: [binary]
+  } = await client.query('SELECT $1::bytea AS bytes', [bytes], { format: 1 });
   seen.binary = [...binary.bytes];
-  const typed = "SELECT $1 + 1 AS one, true AS yes, ARRAY[1, 2] AS list, '{\"a\": 1}'::json AS json";
-  const { objects: [decoded] } = await client.query(typed, [0], { cache: false, paramTypes: [23] });
+  const typed = 'SELECT $1 + 1 AS one, true AS yes, ARRAY[1, 2] AS list, \'{"a": 1}\'::json AS json';
+  const {
+    objects: [decoded]
+  } = await client.query(typed, [0], { cache: false, paramTypes: [23] });
   seen.decoded = decoded;
   const large = 'x'.repeat(3000000);
   seen.large = (await client.query('SELECT $1::text AS back', [large])).rows[0].back === large;
@@ -35,10 +41,12 @@ export async function exercise(Client, config) {
   seen.batch = [failed.code, failed.index];
   seen.back = await client.transaction(async tx => {
     await tx.query('CREATE TEMP TABLE t (n int)');
-    await tx.transaction(async inner => {
-      await inner.query('INSERT INTO t VALUES (1)');
-      throw new Error('not that one');
-    }).catch(() => {});
+    await tx
+      .transaction(async inner => {
+        await inner.query('INSERT INTO t VALUES (1)');
+        throw new Error('not that one');
+      })
+      .catch(() => {});
     await tx.query('INSERT INTO t VALUES (2)');
     return (await tx.query('SELECT n FROM t')).rows.map(({ n }) => n);
   });
@@ -76,7 +84,7 @@ export async function exercise(Client, config) {
   seen.cancelled = await other;
 
   await client.end();
-  seen.closed = await client.closed === undefined;
+  seen.closed = (await client.closed) === undefined;
   return seen;
 }
 

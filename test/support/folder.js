@@ -16,8 +16,9 @@ function isInstalled(folder) {
   const installed = path.join(folder, 'node_modules', '.package-lock.json');
   if (!fs.existsSync(installed)) return false;
   const there = read(installed);
-  return Object.entries(read(path.join(folder, 'package-lock.json'))).every(([name, { version, optional }]) =>
-    !name.startsWith('node_modules/') || optional || there[name]?.version === version);
+  return Object.entries(read(path.join(folder, 'package-lock.json'))).every(
+    ([name, { version, optional }]) => !name.startsWith('node_modules/') || optional || there[name]?.version === version
+  );
 }
 
 /** Installs what the folders need, unless it is there. */
@@ -25,7 +26,11 @@ function install() {
   for (const name of FOLDERS) {
     const cwd = path.join(__dirname, '..', name);
     if (isInstalled(cwd)) continue;
-    const { status } = spawnSync('npm', ['ci', '--no-audit', '--no-fund'], { cwd, stdio: 'inherit', shell: process.platform === 'win32' });
+    const { status } = spawnSync('npm', ['ci', '--no-audit', '--no-fund'], {
+      cwd,
+      stdio: 'inherit',
+      shell: process.platform === 'win32'
+    });
     if (status !== 0) console.error(`npm ci in test/${name} failed`);
   }
 }

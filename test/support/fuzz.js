@@ -29,11 +29,20 @@ function mutate(random, buffer, times = 1 + random.below(4)) {
     const some = random.below(Math.min(20, buffer.length - at + 1));
     const rest = buffer.subarray(at);
     switch (random.below(8)) {
-      case 0: buffer = Buffer.concat([buffer.subarray(0, at), bytes(random, random.below(8)), rest]); break;
-      case 1: buffer = Buffer.concat([buffer.subarray(0, at), rest.subarray(some)]); break;
-      case 2: buffer = Buffer.concat([buffer.subarray(0, at + some), rest]); break;
-      case 3: buffer = Buffer.from(buffer.subarray(0, at)); break;
-      case 4: case 5: {
+      case 0:
+        buffer = Buffer.concat([buffer.subarray(0, at), bytes(random, random.below(8)), rest]);
+        break;
+      case 1:
+        buffer = Buffer.concat([buffer.subarray(0, at), rest.subarray(some)]);
+        break;
+      case 2:
+        buffer = Buffer.concat([buffer.subarray(0, at + some), rest]);
+        break;
+      case 3:
+        buffer = Buffer.from(buffer.subarray(0, at));
+        break;
+      case 4:
+      case 5: {
         buffer = Buffer.from(buffer);
         if (at < buffer.length) buffer[at] = random.pick([0, 1, 127, 128, 255, random.below(256)]);
         break;
@@ -41,7 +50,10 @@ function mutate(random, buffer, times = 1 + random.below(4)) {
       default:
         buffer = Buffer.from(buffer);
         if (at + 4 <= buffer.length) {
-          buffer.writeInt32BE(random.pick([0, 1, 3, 4, 5, -1, -2, 2 ** 31 - 1, -(2 ** 31), 2 ** 30, random.below(100), 65536]), at);
+          buffer.writeInt32BE(
+            random.pick([0, 1, 3, 4, 5, -1, -2, 2 ** 31 - 1, -(2 ** 31), 2 ** 30, random.below(100), 65536]),
+            at
+          );
         }
     }
   }
@@ -68,8 +80,9 @@ function refusing(work, ...classes) {
 
 /** Whether anything secret is in a value. */
 function keepsSecrets(value) {
-  const text = JSON.stringify(value, (key, each) => typeof each === 'bigint' ? String(each)
-    : each instanceof Uint8Array ? Buffer.from(each).toString('latin1') : each);
+  const text = JSON.stringify(value, (key, each) =>
+    typeof each === 'bigint' ? String(each) : each instanceof Uint8Array ? Buffer.from(each).toString('latin1') : each
+  );
   assert.ok(text === undefined || !text.includes(SECRET.slice(0, 4)), `${text} shows bytes of another message`);
 }
 
@@ -78,28 +91,47 @@ const name = random => random.pick(['a', 'id', 'name', '__proto__', 'toObject', 
 
 /** Bodies of small messages. */
 const BODIES = {
-  decodeFields: random => Buffer.concat([...Array.from({ length: random.below(6) }, () =>
-    Buffer.concat([Buffer.from(random.pick([...'SVCMDHPpqWstcdnFLRx'])), text(random), Buffer.alloc(1)])), Buffer.alloc(1)]),
+  decodeFields: random =>
+    Buffer.concat([
+      ...Array.from({ length: random.below(6) }, () =>
+        Buffer.concat([Buffer.from(random.pick([...'SVCMDHPpqWstcdnFLRx'])), text(random), Buffer.alloc(1)])
+      ),
+      Buffer.alloc(1)
+    ]),
   decodeParameterStatus: random => Buffer.concat([text(random), Buffer.alloc(1), text(random), Buffer.alloc(1)]),
-  decodeNotification: random => Buffer.concat([bytes(random, 4), text(random), Buffer.alloc(1), text(random), Buffer.alloc(1)]),
-  decodeCommandComplete: random => Buffer.from(`${random.pick(['SELECT 5', 'INSERT 0 1', 'CREATE TABLE', 'x y z 3', '', ' ', '9'])}\0`),
+  decodeNotification: random =>
+    Buffer.concat([bytes(random, 4), text(random), Buffer.alloc(1), text(random), Buffer.alloc(1)]),
+  decodeCommandComplete: random =>
+    Buffer.from(`${random.pick(['SELECT 5', 'INSERT 0 1', 'CREATE TABLE', 'x y z 3', '', ' ', '9'])}\0`),
   decodeCopyResponse: random => {
     const count = random.below(5);
-    return Buffer.concat([Buffer.from([random.below(3)]), int16(count), ...Array.from({ length: count }, () => int16(random.below(2)))]);
+    return Buffer.concat([
+      Buffer.from([random.below(3)]),
+      int16(count),
+      ...Array.from({ length: count }, () => int16(random.below(2)))
+    ]);
   }
 };
 
 /** A row's columns. */
 const columns = random => Array.from({ length: random.pick([0, 1, 2, 3, 14]) }, () => name(random));
-const rowOf = (random, names) => dataRow(...names.map(() => random.chance(0.2) ? null : text(random)));
+const rowOf = (random, names) => dataRow(...names.map(() => (random.chance(0.2) ? null : text(random))));
 
 /** Every property: a function of random numbers that throws when it does not hold. */
 const PROPERTIES = {
   /** Frames come out as they went in, however the stream is split; memory is not more than the bytes given. */
   'frame reader'(random) {
-    const stream = random.chance(0.3) ? bytes(random, random.below(300))
-      : mutate(random, Buffer.concat(Array.from({ length: random.below(20) }, () =>
-        message(random.pick([...'DDDdCTZEN']), bytes(random, random.pick([0, 1, 5, 40, 400]))))), random.below(3));
+    const stream = random.chance(0.3)
+      ? bytes(random, random.below(300))
+      : mutate(
+          random,
+          Buffer.concat(
+            Array.from({ length: random.below(20) }, () =>
+              message(random.pick([...'DDDdCTZEN']), bytes(random, random.pick([0, 1, 5, 40, 400])))
+            )
+          ),
+          random.below(3)
+        );
     const got = [];
     const reader = new FrameReader({
       message(type, buf, start, end, count) {
@@ -127,7 +159,9 @@ const PROPERTIES = {
   /** Small messages are decoded or refused, and nothing beside them is seen. */
   'small messages'(random) {
     const decoder = random.pick(Object.keys(BODIES));
-    const body = random.chance(0.2) ? bytes(random, random.below(40)) : mutate(random, BODIES[decoder](random), random.below(3));
+    const body = random.chance(0.2)
+      ? bytes(random, random.below(40))
+      : mutate(random, BODIES[decoder](random), random.below(3));
     const { buf, start, end } = amongSecrets(random, 'x', body);
     keepsSecrets(refusing(() => messages[decoder](buf, start, end)));
   },
@@ -135,7 +169,11 @@ const PROPERTIES = {
   /** A RowDescription is parsed or refused; its rows show nothing but their own bytes. */
   rows(random) {
     const names = columns(random);
-    const description = amongSecrets(random, 'T', mutate(random, rowDescription(...names).subarray(5), random.chance(0.5) ? 0 : 1));
+    const description = amongSecrets(
+      random,
+      'T',
+      mutate(random, rowDescription(...names).subarray(5), random.chance(0.5) ? 0 : 1)
+    );
     const parser = refusing(() => new RowParser(description.buf, description.start));
     if (parser === undefined) return;
     keepsSecrets(parser.columns);
@@ -145,9 +183,15 @@ const PROPERTIES = {
       const each = refusing(() => new parser[format](row.buf, row.start));
       if (each === undefined) continue;
       for (const look of [
-        () => parser.columnNames.map((column, index) => each[index]), () => each.toArray(), () => each.toObject(), () => [...each],
-        () => parser.columnNames.map(column => each.get(column)), () => each.rowBuffer, () => each.toJSON()
-      ]) keepsSecrets(refusing(look));
+        () => parser.columnNames.map((column, index) => each[index]),
+        () => each.toArray(),
+        () => each.toObject(),
+        () => [...each],
+        () => parser.columnNames.map(column => each.get(column)),
+        () => each.rowBuffer,
+        () => each.toJSON()
+      ])
+        keepsSecrets(refusing(look));
     }
   },
 
@@ -155,7 +199,11 @@ const PROPERTIES = {
   'row reader'(random) {
     const reader = new RowReader();
     const names = columns(random);
-    const parts = [rowDescription(...names), ...Array.from({ length: random.below(5) }, () => rowOf(random, names)), commandComplete('SELECT 3')];
+    const parts = [
+      rowDescription(...names),
+      ...Array.from({ length: random.below(5) }, () => rowOf(random, names)),
+      commandComplete('SELECT 3')
+    ];
     for (const part of parts) {
       const body = mutate(random, part.subarray(5), random.chance(0.7) ? 0 : 1);
       const { buf, start, end } = amongSecrets(random, String.fromCharCode(part[0]), body);
@@ -169,18 +217,43 @@ const PROPERTIES = {
 /** What a server answers to a query; with rows whose values say which they are. */
 function answer(random, kind) {
   const names = ['a', 'b', 'c'].slice(0, 1 + random.below(3));
-  const rows = Array.from({ length: random.below(6) }, (_, i) => dataRow(...names.map(() => random.chance(0.2) ? null : String.fromCharCode(97 + i).repeat(random.below(9)))));
+  const rows = Array.from({ length: random.below(6) }, (_, i) =>
+    dataRow(...names.map(() => (random.chance(0.2) ? null : String.fromCharCode(97 + i).repeat(random.below(9)))))
+  );
   if (kind === 'error') return [ANSWER.error('22012', 'division by zero'), ANSWER.ready];
-  if (kind === 'simpleQuery') return [rowDescription(...names), ...rows, commandComplete('SELECT 3'), commandComplete('INSERT 0 1'), ANSWER.ready];
-  const middle = random.chance(0.3) ? [message('N', 'SNOTICE\0C00000\0Mhello\0\0'), message('A', 4711, 'channel\0payload\0'), message('S', 'TimeZone\0UTC\0')] : [];
-  const settings = kind === 'settings' ? [ANSWER.described('set_config'), dataRow('x'), commandComplete('SELECT 1')] : [];
-  return [...settings, ANSWER.described(...names), ...rows.slice(0, 3), ...middle, ...rows.slice(3), commandComplete(`SELECT ${rows.length}`), ANSWER.ready];
+  if (kind === 'simpleQuery')
+    return [
+      rowDescription(...names),
+      ...rows,
+      commandComplete('SELECT 3'),
+      commandComplete('INSERT 0 1'),
+      ANSWER.ready
+    ];
+  const middle = random.chance(0.3)
+    ? [
+        message('N', 'SNOTICE\0C00000\0Mhello\0\0'),
+        message('A', 4711, 'channel\0payload\0'),
+        message('S', 'TimeZone\0UTC\0')
+      ]
+    : [];
+  const settings =
+    kind === 'settings' ? [ANSWER.described('set_config'), dataRow('x'), commandComplete('SELECT 1')] : [];
+  return [
+    ...settings,
+    ANSWER.described(...names),
+    ...rows.slice(0, 3),
+    ...middle,
+    ...rows.slice(3),
+    commandComplete(`SELECT ${rows.length}`),
+    ANSWER.ready
+  ];
 }
 
 /** Whole messages that are missing, doubled or in another place. */
 function shuffle(random, stream) {
   const frames = [];
-  for (let at = 0; at < stream.length; at += frames.at(-1).length) frames.push(stream.subarray(at, at + 1 + stream.readInt32BE(at + 1)));
+  for (let at = 0; at < stream.length; at += frames.at(-1).length)
+    frames.push(stream.subarray(at, at + 1 + stream.readInt32BE(at + 1)));
   for (let times = 1 + random.below(2); times > 0; times--) {
     const [frame] = frames.splice(random.below(frames.length), random.below(3));
     if (frame && random.chance(0.7)) frames.splice(random.below(frames.length + 1), 0, frame);
@@ -192,7 +265,9 @@ function shuffle(random, stream) {
  * A client whose server answers with mutated bytes: every promise settles, and every value lies within its row.
  */
 async function client(random) {
-  const kinds = Array.from({ length: 1 + random.below(6) }, () => random.pick(['query', 'query', 'binary', 'batch', 'simpleQuery', 'error', 'cursor', 'copy', 'settings', 'settings']));
+  const kinds = Array.from({ length: 1 + random.below(6) }, () =>
+    random.pick(['query', 'query', 'binary', 'batch', 'simpleQuery', 'error', 'cursor', 'copy', 'settings', 'settings'])
+  );
   let answers = Buffer.concat(kinds.flatMap(kind => answer(random, kind)));
   if (random.chance(0.1)) answers = bytes(random, random.below(500));
   else answers = random.chance(0.4) ? shuffle(random, answers) : mutate(random, answers);
@@ -200,20 +275,31 @@ async function client(random) {
   const stream = Buffer.concat([greeting, answers]);
   const socket = new Duplex({
     read() {},
-    write(chunk, encoding, callback) { callback(); },
-    final(callback) { callback(); }
+    write(chunk, encoding, callback) {
+      callback();
+    },
+    final(callback) {
+      callback();
+    }
   });
   const instance = new Client({ user: 'x', database: 'x', sslmode: 'disable', socket, connect_timeout: 5 });
   const connecting = instance.connect();
   const works = kinds.map(kind => {
     switch (kind) {
-      case 'binary': return instance.query('SELECT b', [], 1);
-      case 'batch': return instance.batch([['SELECT 1']]);
-      case 'simpleQuery': return instance.simpleQuery('SELECT 1; SELECT 2');
-      case 'cursor': return instance.cursor('SELECT c', [], { batchSize: 2 }).next();
-      case 'settings': return instance.with({ 'app.tenant': random.below(2) }).query('SELECT s');
-      case 'copy': return instance.query('COPY t FROM STDIN');
-      default: return instance.query('SELECT q');
+      case 'binary':
+        return instance.query('SELECT b', [], 1);
+      case 'batch':
+        return instance.batch([['SELECT 1']]);
+      case 'simpleQuery':
+        return instance.simpleQuery('SELECT 1; SELECT 2');
+      case 'cursor':
+        return instance.cursor('SELECT c', [], { batchSize: 2 }).next();
+      case 'settings':
+        return instance.with({ 'app.tenant': random.below(2) }).query('SELECT s');
+      case 'copy':
+        return instance.query('COPY t FROM STDIN');
+      default:
+        return instance.query('SELECT q');
     }
   });
   const settled = Promise.allSettled([connecting, ...works]);
@@ -231,7 +317,11 @@ async function client(random) {
   await instance.closed;
   assert.equal(instance.pending, 0);
   for (const { value, reason } of results) {
-    if (reason) assert.ok(reason instanceof ConnectionError || reason instanceof PostgresError || reason.name === 'UsageError', reason.stack);
+    if (reason)
+      assert.ok(
+        reason instanceof ConnectionError || reason instanceof PostgresError || reason.name === 'UsageError',
+        reason.stack
+      );
     for (const reader of Array.isArray(value) ? value : [value]) {
       if (!(reader instanceof RowReader)) continue;
       for (const row of refusing(() => reader.rows) || []) {
@@ -242,7 +332,10 @@ async function client(random) {
           if (each === null) continue;
           if (each instanceof Uint8Array) {
             assert.equal(each.buffer, whole.buffer);
-            assert.ok(each.byteOffset >= whole.byteOffset + 11 && each.byteOffset + each.length <= whole.byteOffset + whole.length);
+            assert.ok(
+              each.byteOffset >= whole.byteOffset + 11 &&
+                each.byteOffset + each.length <= whole.byteOffset + whole.length
+            );
           } else if (!each.includes('\ufffd')) assert.ok(whole.includes(each), 'a value of other bytes');
         }
       }
@@ -252,7 +345,13 @@ async function client(random) {
 
 /** The browser's parser: results or a refusal, nothing else, in whatever pieces. */
 async function clientParser(random) {
-  const { Client: Parser, ProtocolError, PostgresError: ParserError, decoders, rows: read } = await import('../../client-parser/index.js');
+  const {
+    Client: Parser,
+    ProtocolError,
+    PostgresError: ParserError,
+    decoders,
+    rows: read
+  } = await import('../../client-parser/index.js');
   const kinds = Array.from({ length: 1 + random.below(3) }, () => random.pick(['query', 'query', 'error']));
   let stream = Buffer.concat(kinds.flatMap(kind => answer(random, kind)));
   stream = random.chance(0.2) ? bytes(random, random.below(300)) : mutate(random, stream, random.below(4));
@@ -269,19 +368,33 @@ async function clientParser(random) {
   for (const row of parser.stream.structs) refusing(() => row.toArray && row.toArray(), ...classes);
   refusing(() => parser.stream.rows, ...classes);
   try {
-    for await (const row of read(pieces, { decode: random.chance(0.5) })) if (row.toArray) refusing(() => row.toArray(), ...classes);
+    for await (const row of read(pieces, { decode: random.chance(0.5) }))
+      if (row.toArray) refusing(() => row.toArray(), ...classes);
   } catch (error) {
     if (!classes.some(each => error instanceof each)) throw error;
   }
   // Decoders of types, of random bytes and of numbers that announce too much.
   const oid = random.pick(Object.keys(decoders));
   const format = random.below(2);
-  let body = random.chance(0.5) ? bytes(random, random.below(60))
-    : format ? Buffer.concat(Array.from({ length: random.below(12) }, () => message('', random.pick([0, 1, 2, 6, 23, 25, 2 ** 31 - 1, 2 ** 30, -1 >>> 0])).subarray(4)))
-      : Buffer.from(Array.from({ length: random.below(40) }, () => random.pick([...'{}[](),"\\NUL01:-.e= infBC'])).join(''));
+  let body = random.chance(0.5)
+    ? bytes(random, random.below(60))
+    : format
+      ? Buffer.concat(
+          Array.from({ length: random.below(12) }, () =>
+            message('', random.pick([0, 1, 2, 6, 23, 25, 2 ** 31 - 1, 2 ** 30, -1 >>> 0])).subarray(4)
+          )
+        )
+      : Buffer.from(
+          Array.from({ length: random.below(40) }, () => random.pick([...'{}[](),"\\NUL01:-.e= infBC'])).join('')
+        );
   if (random.chance(0.2)) body = mutate(random, body);
   const around = Buffer.concat([Buffer.from(SECRET), body, Buffer.from(SECRET.repeat(50))]);
-  keepsSecrets(refusing(() => decoders[oid][format](new Uint8Array(around), SECRET.length, SECRET.length + body.length), ...classes));
+  keepsSecrets(
+    refusing(
+      () => decoders[oid][format](new Uint8Array(around), SECRET.length, SECRET.length + body.length),
+      ...classes
+    )
+  );
 }
 
 const ASYNC = { 'a client’s whole connection': client, 'client-parser': clientParser };
@@ -292,7 +405,9 @@ async function once(seed) {
   for (const [property, holds] of [...Object.entries(PROPERTIES), ...Object.entries(ASYNC)]) {
     const begun = Date.now();
     let timer;
-    const late = new Promise((resolve, reject) => { timer = setTimeout(() => reject(new Error('it hangs')), 10 * CASE); });
+    const late = new Promise((resolve, reject) => {
+      timer = setTimeout(() => reject(new Error('it hangs')), 10 * CASE);
+    });
     try {
       await Promise.race([holds(random.fork()), late]);
       assert.ok(Date.now() - begun < CASE, 'it takes too long');

@@ -52,10 +52,12 @@ async function main() {
   ]) {
     const clients = [new Client(server.config), new Client(server.config)];
     await Promise.all(clients.map(client => client.connect()));
-    const web = http.createServer((request, response) => {
-      const large = request.url === '/large';
-      clients[large && own ? 1 : 0].queryTo(response, large ? LARGE : SMALL).catch(() => {});
-    }).listen(0, '127.0.0.1');
+    const web = http
+      .createServer((request, response) => {
+        const large = request.url === '/large';
+        clients[large && own ? 1 : 0].queryTo(response, large ? LARGE : SMALL).catch(() => {});
+      })
+      .listen(0, '127.0.0.1');
     await once(web, 'listening');
     const { port } = web.address();
     const reader = slow ? spawn(process.execPath, ['-e', READER, port], { stdio: 'ignore' }) : undefined;

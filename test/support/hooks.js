@@ -34,7 +34,9 @@ module.exports = {
   shorten(object, name, value) {
     const before = object[name];
     object[name] = value;
-    endings.add(() => { object[name] = before; });
+    endings.add(() => {
+      object[name] = before;
+    });
   },
 
   mochaHooks: {
@@ -42,7 +44,9 @@ module.exports = {
       const failed = this.currentTest.state === 'failed';
       const open = [...sessions];
       sessions.clear();
-      await Promise.all(open.map(session => failed ? session.destroy() : session.state === 'closed' ? undefined : session.end()));
+      await Promise.all(
+        open.map(session => (failed ? session.destroy() : session.state === 'closed' ? undefined : session.end()))
+      );
       for (const ending of endings) {
         endings.delete(ending);
         await ending();

@@ -21,7 +21,15 @@ const LAYERS = [
 
 /** Entry points of their own, on top of all layers: the core never imports them. */
 const CAPABILITIES = [
-  'lib/cache', 'lib/http', 'lib/live', 'lib/replication', 'lib/pool', 'lib/pg', 'lib/sockets', 'lib/sql', 'lib/types'
+  'lib/cache',
+  'lib/http',
+  'lib/live',
+  'lib/replication',
+  'lib/pool',
+  'lib/pg',
+  'lib/sockets',
+  'lib/sql',
+  'lib/types'
 ];
 
 /** Underscore fields of Node.js, and of cursors of pg, that tell what nothing public tells. */
@@ -34,7 +42,9 @@ function withoutComments(text) {
 
 /** @returns {number} lines that are neither blank nor comment */
 function codeLines(text) {
-  return withoutComments(text).split('\n').filter(line => line.trim() !== '').length;
+  return withoutComments(text)
+    .split('\n')
+    .filter(line => line.trim() !== '').length;
 }
 
 /** The files of a folder by path from the root, as the rules take them. */
@@ -82,16 +92,21 @@ function importsIn(text) {
 function resolve(files, from, name) {
   if (name === 'cloudflare:sockets' && from.startsWith('lib/sockets/')) return name;
   if (name.startsWith('node:') || builtinModules.includes(name)) return `node:${name.replace('node:', '')}`;
-  const at = name.startsWith('.') ? path.posix.join(path.posix.dirname(from), name)
-    : name === 'quickgres' ? 'index.js'
+  const at = name.startsWith('.')
+    ? path.posix.join(path.posix.dirname(from), name)
+    : name === 'quickgres'
+      ? 'index.js'
       : name.replace(/^quickgres\/(client-parser)?/, (all, parser) => parser ?? 'lib/');
   return [at, `${at}.js`, path.posix.join(at, 'index.js')].find(each => files.has(each)) ?? null;
 }
 
 /** What each source imports: `{ from, to }`, files of the house or 'node:…'. */
 function importsOf(files) {
-  return sources(files).flatMap(from => importsIn(files.get(from)).filter(({ name }) => name !== undefined)
-    .map(({ name }) => ({ from, to: resolve(files, from, name), name })));
+  return sources(files).flatMap(from =>
+    importsIn(files.get(from))
+      .filter(({ name }) => name !== undefined)
+      .map(({ name }) => ({ from, to: resolve(files, from, name), name }))
+  );
 }
 
 /** What the layers are made of: a folder of lib or lib/core, client-parser, or a file beside the folders. */
@@ -126,59 +141,93 @@ function circles(edges) {
 /** The rules: each takes the files and returns what is against it. */
 const RULES = {
   'every import names a file of the house': files => [
-    ...importsOf(files).filter(({ to }) => to === null).map(({ from, name }) => `${from} imports ${name}`),
-    ...sources(files).flatMap(from => importsIn(files.get(from)).filter(({ name }) => name === undefined)
-      .map(({ other }) => `${from} imports the value of ${other}`))
+    ...importsOf(files)
+      .filter(({ to }) => to === null)
+      .map(({ from, name }) => `${from} imports ${name}`),
+    ...sources(files).flatMap(from =>
+      importsIn(files.get(from))
+        .filter(({ name }) => name === undefined)
+        .map(({ other }) => `${from} imports the value of ${other}`)
+    )
   ],
 
-  'a folder is entered by its door': files => importsOf(files).filter(({ from, to }) => {
-    if (!files.has(to) || unitOf(from) === unitOf(to) || unitOf(to) === to) return false;
-    // One implementation, here and in browsers.
-    if (['lib/core/protocol', 'lib/core/rows'].includes(unitOf(from)) && unitOf(to) === 'client-parser') return false;
-    return to !== `${unitOf(to)}/index.js`;
-  }).map(({ from, to }) => `${from} imports ${to}`),
+  'a folder is entered by its door': files =>
+    importsOf(files)
+      .filter(({ from, to }) => {
+        if (!files.has(to) || unitOf(from) === unitOf(to) || unitOf(to) === to) return false;
+        // One implementation, here and in browsers.
+        if (['lib/core/protocol', 'lib/core/rows'].includes(unitOf(from)) && unitOf(to) === 'client-parser')
+          return false;
+        return to !== `${unitOf(to)}/index.js`;
+      })
+      .map(({ from, to }) => `${from} imports ${to}`),
 
   'imports point down': files => {
     const layer = file => LAYERS.findIndex(units => units.includes(unitOf(file)));
-    const height = file => CAPABILITIES.includes(unitOf(file)) ? LAYERS.length : layer(file);
+    const height = file => (CAPABILITIES.includes(unitOf(file)) ? LAYERS.length : layer(file));
     return [
-      ...sources(files).filter(file => height(file) < 0).map(file => `${file} is in no layer`),
-      ...importsOf(files).filter(({ from, to }) => files.has(to) && height(from) >= 0 && height(from) < height(to))
+      ...sources(files)
+        .filter(file => height(file) < 0)
+        .map(file => `${file} is in no layer`),
+      ...importsOf(files)
+        .filter(({ from, to }) => files.has(to) && height(from) >= 0 && height(from) < height(to))
         .map(({ from, to }) => `${from} imports ${to}`)
     ];
   },
 
-  'nothing imports in a circle': files => [unitOf, file => file].flatMap(of => {
-    const edges = new Map();
-    for (const { from, to } of importsOf(files)) {
-      if (!files.has(to) || (of === unitOf && of(from) === of(to))) continue;
-      edges.set(of(from), (edges.get(of(from)) ?? new Set()).add(of(to)));
-    }
-    return circles(edges);
-  }),
+  'nothing imports in a circle': files =>
+    [unitOf, file => file].flatMap(of => {
+      const edges = new Map();
+      for (const { from, to } of importsOf(files)) {
+        if (!files.has(to) || (of === unitOf && of(from) === of(to))) continue;
+        edges.set(of(from), (edges.get(of(from)) ?? new Set()).add(of(to)));
+      }
+      return circles(edges);
+    }),
 
-  'the core loads no capability': files => reachable(files, 'index.js')
-    .filter(file => CAPABILITIES.includes(unitOf(file))).map(file => `index.js can load ${file}`),
+  'the core loads no capability': files =>
+    reachable(files, 'index.js')
+      .filter(file => CAPABILITIES.includes(unitOf(file)))
+      .map(file => `index.js can load ${file}`),
 
-  'modules of Node.js are imported by names that nothing else has': files => importsOf(files)
-    .filter(({ to, name }) => to?.startsWith('node:') && to !== name).map(({ from, name }) => `${from} imports ${name}`),
+  'modules of Node.js are imported by names that nothing else has': files =>
+    importsOf(files)
+      .filter(({ to, name }) => to?.startsWith('node:') && to !== name)
+      .map(({ from, name }) => `${from} imports ${name}`),
 
-  'client-parser imports nothing outside itself': files => importsOf(files)
-    .filter(({ from, to }) => unitOf(from) === 'client-parser' && unitOf(to ?? '?') !== 'client-parser')
-    .map(({ from, name }) => `${from} imports ${name}`),
+  'client-parser imports nothing outside itself': files =>
+    importsOf(files)
+      .filter(({ from, to }) => unitOf(from) === 'client-parser' && unitOf(to ?? '?') !== 'client-parser')
+      .map(({ from, name }) => `${from} imports ${name}`),
 
-  'nobody reads underscore fields of another object': files => sources(files).flatMap(file => {
-    const found = withoutComments(files.get(file)).matchAll(/(?<!\bthis|\bsuper)\??\.(_[a-z]\w*)/gi);
-    return Array.from(found, ([, name]) => name).filter(name => !NODES_OWN.includes(name))
-      .map(name => `${file} reads ${name}`);
-  }),
+  'nobody reads underscore fields of another object': files =>
+    sources(files).flatMap(file => {
+      const found = withoutComments(files.get(file)).matchAll(/(?<!\bthis|\bsuper)\??\.(_[a-z]\w*)/gi);
+      return Array.from(found, ([, name]) => name)
+        .filter(name => !NODES_OWN.includes(name))
+        .map(name => `${file} reads ${name}`);
+    }),
 
-  'only lib/core/pipeline writes the fields of a pipeline': files => sources(files).flatMap(file => {
-    if (unitOf(file) === 'lib/core/pipeline') return [];
-    const found = withoutComments(files.get(file)).matchAll(
-      /\b(?:pipeline|scopes?|root|statements|writer)\.((?:\w+\.)*\w+) *(?:(?:[-+]|\?\?|\|\||&&)?=(?![=>])|\+\+|--)|Object\.assign\([\w.#]*\b(?:pipeline|scopes?|root|statements)\b/gi);
-    return Array.from(found, ([text]) => `${file} writes ${text}`);
-  })
+  'only lib/core/pipeline writes the fields of a pipeline': files =>
+    sources(files).flatMap(file => {
+      if (unitOf(file) === 'lib/core/pipeline') return [];
+      const found = withoutComments(files.get(file)).matchAll(
+        /\b(?:pipeline|scopes?|root|statements|writer)\.((?:\w+\.)*\w+) *(?:(?:[-+]|\?\?|\|\||&&)?=(?![=>])|\+\+|--)|Object\.assign\([\w.#]*\b(?:pipeline|scopes?|root|statements)\b/gi
+      );
+      return Array.from(found, ([text]) => `${file} writes ${text}`);
+    })
 };
 
-module.exports = { CAPABILITIES, LAYERS, RULES, codeLines, importsIn, importsOf, reachable, readHouse, resolve, unitOf, withoutComments };
+module.exports = {
+  CAPABILITIES,
+  LAYERS,
+  RULES,
+  codeLines,
+  importsIn,
+  importsOf,
+  reachable,
+  readHouse,
+  resolve,
+  unitOf,
+  withoutComments
+};

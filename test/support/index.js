@@ -63,7 +63,8 @@ async function faked(script, config) {
     conversation.say(GREETING);
     conversation.request = async () => {
       let types = '';
-      do types += (await conversation.read()).type; while (!/[SHQ]$/.test(types));
+      do types += (await conversation.read()).type;
+      while (!/[SHQ]$/.test(types));
       return types;
     };
     await script(conversation).catch(() => {});
@@ -79,25 +80,36 @@ async function faked(script, config) {
  * The same with one answer: to the first request come these bytes.
  * @param {...(Buffer|string)} answer
  */
-const answering = (...answer) => faked(async conversation => {
-  await conversation.request();
-  conversation.say(...answer);
-});
+const answering = (...answer) =>
+  faked(async conversation => {
+    await conversation.request();
+    conversation.say(...answer);
+  });
 
 /** @returns {Buffer} of hexadecimal digits, spaced as one likes; text in quotes stands for its bytes */
-const hex = digits => Buffer.from(digits
-  .replace(/'([^']*)'/g, (quoted, text) => Buffer.from(text).toString('hex'))
-  .replace(/\s/g, ''), 'hex');
+const hex = digits =>
+  Buffer.from(
+    digits.replace(/'([^']*)'/g, (quoted, text) => Buffer.from(text).toString('hex')).replace(/\s/g, ''),
+    'hex'
+  );
 
 const int16 = value => Buffer.from([value >> 8, value & 255]);
 
 /** @returns {Buffer} a RowDescription of columns of type text with these names */
-const rowDescription = (...names) => message('T', int16(names.length), ...names.flatMap(name =>
-  [name, hex('00  00000000 0000 00000019 ffff ffffffff 0000')]));
+const rowDescription = (...names) =>
+  message(
+    'T',
+    int16(names.length),
+    ...names.flatMap(name => [name, hex('00  00000000 0000 00000019 ffff ffffffff 0000')])
+  );
 
 /** @returns {Buffer} a DataRow of strings, bytes and null */
-const dataRow = (...values) => message('D', int16(values.length), ...values.flatMap(value =>
-  value === null ? [-1] : [Buffer.byteLength(value), value]));
+const dataRow = (...values) =>
+  message(
+    'D',
+    int16(values.length),
+    ...values.flatMap(value => (value === null ? [-1] : [Buffer.byteLength(value), value]))
+  );
 
 const commandComplete = tag => message('C', `${tag}\0`);
 
@@ -111,8 +123,13 @@ const ANSWER = {
   error: (code, text) => message('E', `SERROR\0VERROR\0C${code}\0M${text}\0\0`)
 };
 /** The answer to Parse and Describe of a statement with these columns, and to Bind. */
-ANSWER.described = (...names) => Buffer.concat([ANSWER.parseComplete, ANSWER.noParameters,
-  names.length === 0 ? ANSWER.noData : rowDescription(...names), ANSWER.bindComplete]);
+ANSWER.described = (...names) =>
+  Buffer.concat([
+    ANSWER.parseComplete,
+    ANSWER.noParameters,
+    names.length === 0 ? ANSWER.noData : rowDescription(...names),
+    ANSWER.bindComplete
+  ]);
 
 let keys = 0;
 
@@ -126,7 +143,11 @@ async function held() {
   const key = ++keys;
   const hold = () => holder.query('SELECT pg_advisory_lock(30, $1)', [key]);
   await hold();
-  return { call: `pg_advisory_xact_lock_shared(30, ${key})`, hold, release: () => holder.query('SELECT pg_advisory_unlock(30, $1)', [key]) };
+  return {
+    call: `pg_advisory_xact_lock_shared(30, ${key})`,
+    hold,
+    release: () => holder.query('SELECT pg_advisory_unlock(30, $1)', [key])
+  };
 }
 
 /** What the server process of a client is doing. */
@@ -136,6 +157,19 @@ async function activity(client) {
 }
 
 module.exports = {
-  sharedServer, activity, connected, held, proxied, faked, answering, GREETING,
-  message, hex, int16, rowDescription, dataRow, commandComplete, ANSWER
+  sharedServer,
+  activity,
+  connected,
+  held,
+  proxied,
+  faked,
+  answering,
+  GREETING,
+  message,
+  hex,
+  int16,
+  rowDescription,
+  dataRow,
+  commandComplete,
+  ANSWER
 };

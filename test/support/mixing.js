@@ -65,13 +65,18 @@ const ENDLESS = {
   simpleQuery: (on, { alone, ...limits }) => on.simpleQuery(`SELECT 1; ${LONG}; SELECT 2`, limits),
   queryTo: (on, limits) => on.queryTo(new PassThrough().resume(), LONG, [], limits),
   transaction: (on, { alone, ...limits }) => on.transaction(tx => tx.query(LONG), limits),
-  'query in a transaction': (on, limits) => on.transaction(async tx => {
-    await tx.query('SELECT 1', [], limits);
-    await Promise.all([tx.query(LONG, [], limits), tx.query(LONG, [], limits)]);
-  }),
+  'query in a transaction': (on, limits) =>
+    on.transaction(async tx => {
+      await tx.query('SELECT 1', [], limits);
+      await Promise.all([tx.query(LONG, [], limits), tx.query(LONG, [], limits)]);
+    }),
   'query in a savepoint': (on, limits) => on.transaction(tx => tx.transaction(inner => inner.query(LONG, [], limits))),
-  cursor: async (on, { signal }) => { for await (const row of on.cursor(LONG, [], { signal })) assert.ok(row); },
-  copyTo: async (on, { signal }) => { for await (const piece of on.copyTo(`COPY (${LONG}) TO STDOUT`, { signal })) assert.ok(piece); }
+  cursor: async (on, { signal }) => {
+    for await (const row of on.cursor(LONG, [], { signal })) assert.ok(row);
+  },
+  copyTo: async (on, { signal }) => {
+    for await (const piece of on.copyTo(`COPY (${LONG}) TO STDOUT`, { signal })) assert.ok(piece);
+  }
 };
 
 /** What is asked behind requests that were given up has to be answered within so many milliseconds. */
@@ -85,7 +90,10 @@ async function giveUp(on, random) {
     const abort = new AbortController();
     const delay = random.pick([0, 1, 2, random.below(10), random.below(60)]);
     const isTimed = random.chance(0.3) && !['cursor', 'copyTo'].includes(kind);
-    const limits = { alone: random.chance(0.3), ...isTimed ? { statement_timeout: delay + 1 } : { signal: abort.signal } };
+    const limits = {
+      alone: random.chance(0.3),
+      ...(isTimed ? { statement_timeout: delay + 1 } : { signal: abort.signal })
+    };
     if (delay === 0) setImmediate(() => abort.abort());
     else setTimeout(() => abort.abort(), delay);
     const kept = Object.fromEntries(Object.entries(limits).filter(([, value]) => value !== false));

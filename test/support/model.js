@@ -12,7 +12,9 @@ const { AbortError, ConnectionError, TimeoutError, RowReader } = require('../..'
 
 /** Random numbers that are the same for the same seed (Mulberry32). */
 class Random {
-  constructor(seed) { this.state = seed >>> 0; }
+  constructor(seed) {
+    this.state = seed >>> 0;
+  }
 
   /** @returns {number} from 0 up to 1 */
   next() {
@@ -23,10 +25,18 @@ class Random {
   }
 
   /** @returns {number} an integer from 0 up to `limit` */
-  below(limit) { return Math.floor(this.next() * limit); }
-  chance(probability) { return this.next() < probability; }
-  pick(list) { return list[this.below(list.length)]; }
-  fork() { return new Random(this.below(2 ** 32)); }
+  below(limit) {
+    return Math.floor(this.next() * limit);
+  }
+  chance(probability) {
+    return this.next() < probability;
+  }
+  pick(list) {
+    return list[this.below(list.length)];
+  }
+  fork() {
+    return new Random(this.below(2 ** 32));
+  }
 
   text() {
     const length = this.pick([0, 1, 3, 10, 30, 300, this.chance(0.05) ? 70000 : 5]);
@@ -58,8 +68,10 @@ const MINE = "current_setting('model.tenant', true) AS tenant";
 /** Requests of a session with settings: each gives the rows that it was asked for, and of its tenant. */
 const settled = {
   query: async (mine, text, values) => (await mine.query(text, values)).rows,
-  limited: async (mine, text, values, random) => (await mine.query(text, values, { signal: AbortSignal.timeout(random.pick([1, 10, 100000])) })).rows,
-  batch: async (mine, text, values) => (await mine.batch([[text, values], echo(new Random(1)).replace('$1::text', '1'), [text, values]]))[2].rows,
+  limited: async (mine, text, values, random) =>
+    (await mine.query(text, values, { signal: AbortSignal.timeout(random.pick([1, 10, 100000])) })).rows,
+  batch: async (mine, text, values) =>
+    (await mine.batch([[text, values], echo(new Random(1)).replace('$1::text', '1'), [text, values]]))[2].rows,
   async cursor(mine, text, values, random) {
     const rows = [];
     for await (const row of mine.cursor(text, values, { batchSize: 1 + random.below(40) })) rows.push(row);
@@ -67,18 +79,32 @@ const settled = {
   },
   async queryTo(mine, text, values) {
     const chunks = [];
-    await mine.queryTo(new Writable({ write(chunk, encoding, callback) { chunks.push(chunk); callback(); } }), text, values, { as: 'json' });
+    await mine.queryTo(
+      new Writable({
+        write(chunk, encoding, callback) {
+          chunks.push(chunk);
+          callback();
+        }
+      }),
+      text,
+      values,
+      { as: 'json' }
+    );
     return JSON.parse(Buffer.concat(chunks));
   },
   async copyTo(mine, text, [count]) {
     let copied = '';
     for await (const chunk of mine.copyTo(`COPY (${text.replace('$1', count)}) TO STDOUT`)) copied += chunk;
-    return copied.split('\n').slice(0, -1).map(line => ({ tenant: line.split('\t')[0] }));
+    return copied
+      .split('\n')
+      .slice(0, -1)
+      .map(line => ({ tenant: line.split('\t')[0] }));
   },
-  transaction: (mine, text, values) => mine.transaction(async tx => {
-    await tx.transaction(inner => inner.query('SELECT 1'));
-    return (await tx.query(text, values)).rows;
-  })
+  transaction: (mine, text, values) =>
+    mine.transaction(async tx => {
+      await tx.transaction(inner => inner.query('SELECT 1'));
+      return (await tx.query(text, values)).rows;
+    })
 };
 
 const operations = {
@@ -87,7 +113,11 @@ const operations = {
     const format = random.below(2);
     const cache = random.chance(0.8);
     const value = random.chance(0.3) ? Buffer.from(text) : text;
-    const { rows: [row], cmd, rowCount } = await on.query(echo(random), [value], format, cache);
+    const {
+      rows: [row],
+      cmd,
+      rowCount
+    } = await on.query(echo(random), [value], format, cache);
     assert.equal(String(row.a), text);
     assert.deepEqual([cmd, rowCount], ['SELECT', 1]);
   },
@@ -95,17 +125,23 @@ const operations = {
   async insert(on, random, model) {
     const id = model.id();
     model.set(id, undefined);
-    const inserted = await on.query(INSERT, [id, random.text()]).then(() => true, error => {
-      if (error instanceof ConnectionError) throw error;
-      model.set(id, false);
-      throw error;
-    });
+    const inserted = await on.query(INSERT, [id, random.text()]).then(
+      () => true,
+      error => {
+        if (error instanceof ConnectionError) throw error;
+        model.set(id, false);
+        throw error;
+      }
+    );
     model.set(id, inserted);
   },
 
   async rows(on, random) {
     const count = random.pick([0, 1, 50, 3000]);
-    const { rows } = await on.query('SELECT i, repeat($2, i % 50) AS s FROM generate_series(1, $1::int) i', [count, 'x']);
+    const { rows } = await on.query('SELECT i, repeat($2, i % 50) AS s FROM generate_series(1, $1::int) i', [
+      count,
+      'x'
+    ]);
     assert.equal(rows.length, count);
     rows.forEach((row, index) => {
       assert.equal(row.i, index + 1);
@@ -120,14 +156,26 @@ const operations = {
     queries.push([echo(random), ['x']]);
     const bad = random.chance(0.3);
     const index = random.below(queries.length + 1);
-    if (bad) queries.splice(index, 0, random.pick([['SELECT 1 / $1::int', [0]], ['SELECT wrong', []], [INSERT, [ids[0]]]]));
+    if (bad)
+      queries.splice(
+        index,
+        0,
+        random.pick([
+          ['SELECT 1 / $1::int', [0]],
+          ['SELECT wrong', []],
+          [INSERT, [ids[0]]]
+        ])
+      );
     if (!bad) {
       const results = await on.batch(queries);
       assert.equal(results.at(-1).rows[0].a, 'x');
       for (const id of ids) model.set(id, true);
       return;
     }
-    const error = await on.batch(queries).then(() => assert.fail('should fail'), thrown => thrown);
+    const error = await on.batch(queries).then(
+      () => assert.fail('should fail'),
+      thrown => thrown
+    );
     // The block has failed; or a statement was lost with a DISCARD ALL, which the round knows.
     if (error instanceof ConnectionError || ['25P02', '26000'].includes(error.code)) throw error;
     assert.ok(['22012', '42703', '08P01'].includes(error.code), error.stack);
@@ -142,7 +190,9 @@ const operations = {
     const oops = random.chance(0.3);
     let seen = 0;
     try {
-      for await (const row of on.cursor('SELECT i FROM generate_series(1, $1::int) i', [count], { batchSize: 1 + random.below(100) })) {
+      for await (const row of on.cursor('SELECT i FROM generate_series(1, $1::int) i', [count], {
+        batchSize: 1 + random.below(100)
+      })) {
         assert.equal(Number(row.i), ++seen);
         if (seen > stop) {
           if (oops) throw new Error('oops');
@@ -173,7 +223,9 @@ const operations = {
 
   async 'COPY TO'(on, random) {
     const count = random.below(2000);
-    const { rows, rowCount } = await on.query(`COPY (SELECT i, repeat('y', 20) FROM generate_series(1, ${count}) i) TO STDOUT`);
+    const { rows, rowCount } = await on.query(
+      `COPY (SELECT i, repeat('y', 20) FROM generate_series(1, ${count}) i) TO STDOUT`
+    );
     assert.equal(rowCount, count);
     assert.equal(rows.length, count);
     if (count > 0) assert.equal(String(rows.at(-1)), `${count}\t${'y'.repeat(20)}\n`);
@@ -184,11 +236,15 @@ const operations = {
     const id = model.id();
     model.set(id, undefined);
     const slow = random.chance(0.5);
-    const text = slow ? 'WITH x AS (INSERT INTO model VALUES ($1, $2) RETURNING id) SELECT id, pg_sleep(0.02) FROM x' : `${INSERT} RETURNING id`;
+    const text = slow
+      ? 'WITH x AS (INSERT INTO model VALUES ($1, $2) RETURNING id) SELECT id, pg_sleep(0.02) FROM x'
+      : `${INSERT} RETURNING id`;
     const promise = on.query(text, [id, 'x'], { signal: abort.signal });
     const timer = setTimeout(() => abort.abort(), random.below(30));
     try {
-      const { rows: [row] } = await promise;
+      const {
+        rows: [row]
+      } = await promise;
       assert.equal(Number(row.id), id);
       model.set(id, true);
     } catch (error) {
@@ -199,7 +255,9 @@ const operations = {
   },
 
   async 'no settings'(on) {
-    const { rows: [row] } = await on.query(`SELECT ${MINE}`);
+    const {
+      rows: [row]
+    } = await on.query(`SELECT ${MINE}`);
     assert.equal(row.tenant || '', '', 'settings of another request');
   },
 
@@ -220,7 +278,9 @@ const operations = {
         else callback();
       }
     });
-    const { bytes } = await on.queryTo(stream, "SELECT repeat('z', 100) FROM generate_series(1, $1::int)", [count], { as: 'values' });
+    const { bytes } = await on.queryTo(stream, "SELECT repeat('z', 100) FROM generate_series(1, $1::int)", [count], {
+      as: 'values'
+    });
     assert.deepEqual([bytes, length], [100 * count, 100 * count]);
   }
 };
@@ -245,8 +305,12 @@ const onConnection = {
 
   async failing(on, random) {
     const [text, values, code] = random.pick([
-      ['SELECT 1 / $1::int', [0], '22012'], ['SELEC', [], '42601'], ['SELECT $1::int', ['x'], '22P02'],
-      ['INSERT INTO model VALUES (0, $1)', ['zero'], '23505'], ['SELECT $1::int', [], '08P01'], ['SELECT missing FROM model', [], '42703']
+      ['SELECT 1 / $1::int', [0], '22012'],
+      ['SELEC', [], '42601'],
+      ['SELECT $1::int', ['x'], '22P02'],
+      ['INSERT INTO model VALUES (0, $1)', ['zero'], '23505'],
+      ['SELECT $1::int', [], '08P01'],
+      ['SELECT missing FROM model', [], '42703']
     ]);
     await fails(on.query(text, values), code);
   },
@@ -264,7 +328,9 @@ const onConnection = {
     const ids = [model.id(), model.id()];
     for (const id of ids) model.set(id, undefined);
     const end = random.pick(['COMMIT', 'ROLLBACK']);
-    const promises = ['BEGIN', ...ids, end].map(each => typeof each === 'string' ? on.query(each) : on.query(INSERT, [each, 'block']));
+    const promises = ['BEGIN', ...ids, end].map(each =>
+      typeof each === 'string' ? on.query(each) : on.query(INSERT, [each, 'block'])
+    );
     const results = await Promise.allSettled(promises);
     const failed = results.find(({ reason }) => reason);
     // DISCARD ALL by a simple query before it makes the server forget a statement: the block fails then.
@@ -289,22 +355,33 @@ const onConnection = {
   },
 
   async DDL(on, random) {
-    const alter = on.query(random.pick(['ALTER TABLE changing ADD COLUMN IF NOT EXISTS b int', 'ALTER TABLE changing DROP COLUMN IF EXISTS b']));
+    const alter = on.query(
+      random.pick([
+        'ALTER TABLE changing ADD COLUMN IF NOT EXISTS b int',
+        'ALTER TABLE changing DROP COLUMN IF EXISTS b'
+      ])
+    );
     const selects = [1, 2, 3].map(() => on.query('SELECT * FROM changing'));
     await alter;
-    for (const { rows: [row] } of await Promise.all(selects)) assert.equal(row.a, 1);
+    for (const {
+      rows: [row]
+    } of await Promise.all(selects))
+      assert.equal(row.a, 1);
   },
 
   async settings(on, random) {
     const tenant = String(random.below(1000));
     const isWrong = random.chance(0.2);
-    const mine = on.with({ 'model.tenant': tenant, ...isWrong && { work_mem: 'wrong' } });
+    const mine = on.with({ 'model.tenant': tenant, ...(isWrong && { work_mem: 'wrong' }) });
     const count = random.pick([1, 5, 100]);
     const text = `SELECT ${MINE}, ${random.below(20)} AS n FROM generate_series(1, $1::int)`;
     try {
       const rows = await settled[random.pick(Object.keys(settled))](mine, text, [count], random);
       assert.ok(!isWrong, 'should fail');
-      assert.deepEqual(rows.map(row => row.tenant), Array.from({ length: count }, () => tenant));
+      assert.deepEqual(
+        rows.map(row => row.tenant),
+        Array.from({ length: count }, () => tenant)
+      );
     } catch (error) {
       // 25001: a query has begun a block.
       if (!(isWrong && error.code === '22023') && error.code !== '25001' && !(error instanceof AbortError)) throw error;
@@ -316,19 +393,31 @@ const onConnection = {
     for (const id of ids) model.set(id, undefined);
     const tenant = `tenant ${random.below(1000)}`;
     const isWrong = random.chance(0.2);
-    const copy = on.with({ 'model.tenant': tenant, ...isWrong && { work_mem: 'wrong' } }).copyFrom('COPY model (id) FROM STDIN');
-    const copied = await pipeline([ids.map(id => `${id}\n`).join('')], copy).then(() => true, error => {
-      if (!(isWrong && error.code === '22023') && error.code !== '25001') throw error;
-      return false;
-    });
+    const copy = on
+      .with({ 'model.tenant': tenant, ...(isWrong && { work_mem: 'wrong' }) })
+      .copyFrom('COPY model (id) FROM STDIN');
+    const copied = await pipeline([ids.map(id => `${id}\n`).join('')], copy).then(
+      () => true,
+      error => {
+        if (!(isWrong && error.code === '22023') && error.code !== '25001') throw error;
+        return false;
+      }
+    );
     assert.ok(!(copied && isWrong), 'should fail');
     const { rows } = await on.query('SELECT v FROM model WHERE id = ANY($1)', [`{${ids}}`]);
-    assert.deepEqual(rows.map(({ v }) => v), copied ? ids.map(() => tenant) : []);
+    assert.deepEqual(
+      rows.map(({ v }) => v),
+      copied ? ids.map(() => tenant) : []
+    );
     for (const id of ids) model.set(id, copied);
   },
 
-  async sync(on) { if (!on.inQuery) await on.sync(); },
-  async close(on, random) { await on.close('S', `none${random.below(10)}`); }
+  async sync(on) {
+    if (!on.inQuery) await on.sync();
+  },
+  async close(on, random) {
+    await on.close('S', `none${random.below(10)}`);
+  }
 };
 
 /** Rows of a portal, some at a time, to the end or not. */
@@ -355,24 +444,32 @@ async function inside(on, random, model, depth) {
   const quiet = random.chance(0.1); // an error that the function keeps to itself
   let failed = false;
   try {
-    await on.transaction(async tx => {
-      for (let i = random.below(4); i >= 0; i--) {
-        const run = random.pick([...Object.values(operations), ...depth < 2 ? [inside, inside] : []]);
-        const together = random.chance(0.3) ? [random.fork(), random.fork()] : [random.fork()];
-        const results = await Promise.allSettled(together.map(each => run(tx, each, block, depth + 1)));
-        const bad = results.find(({ reason }) => reason);
-        if (bad && bad.reason instanceof assert.AssertionError) throw bad.reason;
-        if (bad) throw bad.reason;
-      }
-      if (quiet) await tx.query('SELECT 1 / 0').catch(error => { if (error instanceof ConnectionError) throw error; });
-      if (rollback) throw new Error('roll back');
-    }, depth === 0 && random.chance(0.3) ? { isolation: 'serializable' } : undefined);
+    await on.transaction(
+      async tx => {
+        for (let i = random.below(4); i >= 0; i--) {
+          const run = random.pick([...Object.values(operations), ...(depth < 2 ? [inside, inside] : [])]);
+          const together = random.chance(0.3) ? [random.fork(), random.fork()] : [random.fork()];
+          const results = await Promise.allSettled(together.map(each => run(tx, each, block, depth + 1)));
+          const bad = results.find(({ reason }) => reason);
+          if (bad && bad.reason instanceof assert.AssertionError) throw bad.reason;
+          if (bad) throw bad.reason;
+        }
+        if (quiet)
+          await tx.query('SELECT 1 / 0').catch(error => {
+            if (error instanceof ConnectionError) throw error;
+          });
+        if (rollback) throw new Error('roll back');
+      },
+      depth === 0 && random.chance(0.3) ? { isolation: 'serializable' } : undefined
+    );
     assert.ok(!rollback && !quiet, 'should not have been committed');
   } catch (error) {
     if (error instanceof assert.AssertionError || error instanceof ConnectionError) throw error;
     failed = true;
     // What may go wrong: it was asked for, a query was cancelled, or the block has failed of one that was.
-    const known = error.message === 'roll back' || error instanceof AbortError ||
+    const known =
+      error.message === 'roll back' ||
+      error instanceof AbortError ||
       ['25P02', '57014', '22012', '42703', '08P01', '26000', '22P02', '40001'].includes(error.code);
     if (!known) throw error;
   }
@@ -395,7 +492,9 @@ class Model {
   }
 
   /** @returns {number} of a new row */
-  id() { return this.outer ? this.outer.id() : ++this.last; }
+  id() {
+    return this.outer ? this.outer.id() : ++this.last;
+  }
 
   /** @param {boolean|undefined} there undefined: it may be */
   set(id, there, name = this.name) {
@@ -403,10 +502,14 @@ class Model {
     if (this.outer) this.outer.set(id, undefined, name);
   }
 
-  block() { return new Model(this); }
+  block() {
+    return new Model(this);
+  }
 
   /** The same, for who is called so. */
-  named(name) { return { id: () => this.id(), set: (id, there) => this.set(id, there, name), block: () => new Model(this, name) }; }
+  named(name) {
+    return { id: () => this.id(), set: (id, there) => this.set(id, there, name), block: () => new Model(this, name) };
+  }
 
   /** The block is over. */
   end(committed) {

@@ -18,10 +18,24 @@ const ROOT = path.join(__dirname, '../..');
 
 /** What is replaced in a line by what: `null` removes the line. */
 const EDITS = [
-  [/ === /g, ' !== '], [/ !== /g, ' === '], [/ < /g, ' <= '], [/ <= /g, ' < '], [/ > /g, ' >= '], [/ >= /g, ' > '],
-  [/ && /g, ' || '], [/ \|\| /g, ' && '], [/ \+ /g, ' - '], [/ - /g, ' + '], [/\+\+/g, '--'], [/\btrue\b/g, 'false'], [/\bfalse\b/g, 'true'],
-  [/(?<![\w.'#])\d+(?![\w.'])/g, digits => String(Number(digits) + 1)], [/(?<=\bif \()\b/g, '!'], [/(?<=\bif \()!/g, ''],
-  [/^ +(?:return |await )?[\w.#?]+\(.*\);$/g, null], [/^ +\w+(?:\.#?\w+)+ [-+?|&]*= .*;$/g, null]
+  [/ === /g, ' !== '],
+  [/ !== /g, ' === '],
+  [/ < /g, ' <= '],
+  [/ <= /g, ' < '],
+  [/ > /g, ' >= '],
+  [/ >= /g, ' > '],
+  [/ && /g, ' || '],
+  [/ \|\| /g, ' && '],
+  [/ \+ /g, ' - '],
+  [/ - /g, ' + '],
+  [/\+\+/g, '--'],
+  [/\btrue\b/g, 'false'],
+  [/\bfalse\b/g, 'true'],
+  [/(?<![\w.'#])\d+(?![\w.'])/g, digits => String(Number(digits) + 1)],
+  [/(?<=\bif \()\b/g, '!'],
+  [/(?<=\bif \()!/g, ''],
+  [/^ +(?:return |await )?[\w.#?]+\(.*\);$/g, null],
+  [/^ +\w+(?:\.#?\w+)+ [-+?|&]*= .*;$/g, null]
 ];
 
 const isComment = line => /^\s*(?:\/[/*]|\*)/.test(line);
@@ -31,32 +45,54 @@ const isQuoted = (line, off) => ["'", '`'].some(quote => (line.slice(0, off).spl
 /** @returns {string[]} the paths of sources in a folder, or of one file */
 function sourcesOf(place) {
   if (fs.statSync(path.join(ROOT, place)).isFile()) return [place];
-  return fs.readdirSync(path.join(ROOT, place)).filter(name => name.endsWith('.js')).map(name => path.posix.join(place, name));
+  return fs
+    .readdirSync(path.join(ROOT, place))
+    .filter(name => name.endsWith('.js'))
+    .map(name => path.posix.join(place, name));
 }
 
 /** @returns {string[]} the quick tests of a folder or file of lib/, or of client-parser/ */
 function testsOf(place) {
   const name = place.replace(/^lib\//, '');
-  if (name.endsWith('.js')) return [`test/${name.replace(/\.js$/, '.test.js')}`].filter(file => fs.existsSync(path.join(ROOT, file)));
-  return fs.readdirSync(path.join(ROOT, 'test', name)).filter(file => /(?<!\.slow)\.test\.js$/.test(file))
+  if (name.endsWith('.js'))
+    return [`test/${name.replace(/\.js$/, '.test.js')}`].filter(file => fs.existsSync(path.join(ROOT, file)));
+  return fs
+    .readdirSync(path.join(ROOT, 'test', name))
+    .filter(file => /(?<!\.slow)\.test\.js$/.test(file))
     .map(file => path.posix.join('test', name, file));
 }
 
 /** @returns {Array<{file: string, line: number, before: string, after: string|null}>} all mutations of a source */
 function mutationsOf(file) {
   const lines = fs.readFileSync(path.join(ROOT, file), 'utf8').split('\n');
-  return lines.flatMap((before, index) => isComment(before) ? [] : EDITS.flatMap(([pattern, replacement]) =>
-    Array.from(before.matchAll(pattern)).filter(match => !isQuoted(before, match.index)).map(match => ({
-      file, line: index + 1, before, after: replacement === null ? null
-        : before.slice(0, match.index) + match[0].replace(pattern, replacement) + before.slice(match.index + match[0].length)
-    }))));
+  return lines.flatMap((before, index) =>
+    isComment(before)
+      ? []
+      : EDITS.flatMap(([pattern, replacement]) =>
+          Array.from(before.matchAll(pattern))
+            .filter(match => !isQuoted(before, match.index))
+            .map(match => ({
+              file,
+              line: index + 1,
+              before,
+              after:
+                replacement === null
+                  ? null
+                  : before.slice(0, match.index) +
+                    match[0].replace(pattern, replacement) +
+                    before.slice(match.index + match[0].length)
+            }))
+        )
+  );
 }
 
 /** A copy of the repository's files, with the same installed packages. */
 function copied() {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'mutate-'));
   const { stdout } = spawnSync('git', ['ls-files', '-z'], { cwd: ROOT, encoding: 'utf8', maxBuffer: 1e8 });
-  for (const name of stdout.split('\0').filter(each => each !== '' && !each.startsWith('bench/results') && fs.existsSync(path.join(ROOT, each)))) {
+  for (const name of stdout
+    .split('\0')
+    .filter(each => each !== '' && !each.startsWith('bench/results') && fs.existsSync(path.join(ROOT, each)))) {
     fs.mkdirSync(path.dirname(path.join(folder, name)), { recursive: true });
     fs.copyFileSync(path.join(ROOT, name), path.join(folder, name));
   }
@@ -66,20 +102,31 @@ function copied() {
 
 /** @returns {boolean} whether the tests pass */
 function passes(folder, tests, timeout) {
-  const { status } = spawnSync(process.execPath, [require.resolve('mocha/bin/mocha.js'), '--bail', '--exit', ...tests],
-    { cwd: folder, stdio: 'ignore', timeout, killSignal: 'SIGKILL' });
+  const { status } = spawnSync(
+    process.execPath,
+    [require.resolve('mocha/bin/mocha.js'), '--bail', '--exit', ...tests],
+    { cwd: folder, stdio: 'ignore', timeout, killSignal: 'SIGKILL' }
+  );
   return status === 0;
 }
 
 function main() {
-  const { values, positionals: [place] } = parseArgs({
+  const {
+    values,
+    positionals: [place]
+  } = parseArgs({
     allowPositionals: true,
-    options: { count: { type: 'string', default: '30' }, seed: { type: 'string', default: '1' }, tests: { type: 'string', multiple: true, default: [] } }
+    options: {
+      count: { type: 'string', default: '30' },
+      seed: { type: 'string', default: '1' },
+      tests: { type: 'string', multiple: true, default: [] }
+    }
   });
   const random = new Random(Number(values.seed));
   const all = sourcesOf(place).flatMap(mutationsOf);
   const chosen = [];
-  while (chosen.length < Number(values.count) && all.length > 0) chosen.push(...all.splice(random.below(all.length), 1));
+  while (chosen.length < Number(values.count) && all.length > 0)
+    chosen.push(...all.splice(random.below(all.length), 1));
   const tests = [...testsOf(place), ...values.tests];
   const folder = copied();
   try {
@@ -89,7 +136,13 @@ function main() {
     const survived = chosen.filter(({ file, line, after }) => {
       const name = path.join(folder, file);
       const text = fs.readFileSync(name, 'utf8');
-      fs.writeFileSync(name, text.split('\n').map((each, index) => index === line - 1 ? after ?? '' : each).join('\n'));
+      fs.writeFileSync(
+        name,
+        text
+          .split('\n')
+          .map((each, index) => (index === line - 1 ? (after ?? '') : each))
+          .join('\n')
+      );
       const isValid = spawnSync(process.execPath, ['--check', name], { stdio: 'ignore' }).status === 0;
       const survives = isValid && passes(folder, tests, limit);
       fs.writeFileSync(name, text);

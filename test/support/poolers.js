@@ -12,20 +12,39 @@ const REFUSED = /unsupported startup parameter.*ALTER ROLE/;
 const NO_BLOCKS = /transaction blocks not allowed|EPIPE|ECONNRESET/; // PgBouncer closes the connection, which a write may meet first
 const startBouncer = mode => async () => startPgBouncer({ target: await sharedServer(), mode, poolSize: 10 });
 
-const PGBOUNCER = { session: {
-  name: 'PgBouncer in session mode', needs: 'pgbouncer', start: startBouncer('session'), listen: { session: true },
-  lacks: { 'settings in the config': REFUSED }
-}, transaction: {
-  name: 'PgBouncer in transaction mode', needs: 'pgbouncer', start: startBouncer('transaction'), options: { statement_cache: 0 },
-  lacks: { listen: NOT_KEPT, 'settings in the config': REFUSED }
-}, statement: {
-  name: 'PgBouncer in statement mode', needs: 'pgbouncer', start: startBouncer('statement'), options: { statement_cache: 0 },
-  lacks: {
-    transaction: NO_BLOCKS, 'transactions at once': NO_BLOCKS, savepoint: NO_BLOCKS, cursor: NO_BLOCKS, 'a cursor in a transaction': NO_BLOCKS,
-    'COPY FROM in a transaction that is rolled back': NO_BLOCKS, 'connection() of a pool': NO_BLOCKS,
-    listen: NOT_KEPT, 'settings in the config': REFUSED
+const PGBOUNCER = {
+  session: {
+    name: 'PgBouncer in session mode',
+    needs: 'pgbouncer',
+    start: startBouncer('session'),
+    listen: { session: true },
+    lacks: { 'settings in the config': REFUSED }
+  },
+  transaction: {
+    name: 'PgBouncer in transaction mode',
+    needs: 'pgbouncer',
+    start: startBouncer('transaction'),
+    options: { statement_cache: 0 },
+    lacks: { listen: NOT_KEPT, 'settings in the config': REFUSED }
+  },
+  statement: {
+    name: 'PgBouncer in statement mode',
+    needs: 'pgbouncer',
+    start: startBouncer('statement'),
+    options: { statement_cache: 0 },
+    lacks: {
+      transaction: NO_BLOCKS,
+      'transactions at once': NO_BLOCKS,
+      savepoint: NO_BLOCKS,
+      cursor: NO_BLOCKS,
+      'a cursor in a transaction': NO_BLOCKS,
+      'COPY FROM in a transaction that is rolled back': NO_BLOCKS,
+      'connection() of a pool': NO_BLOCKS,
+      listen: NOT_KEPT,
+      'settings in the config': REFUSED
+    }
   }
-} };
+};
 
 /** The URL that Supabase prints, with the way to a stand-in. */
 const standIn = (name, drops) => ({

@@ -13,7 +13,9 @@ const { sharedServer } = require('.');
 const ROUND = 120000;
 
 /** The client's connection: those of CancelRequests, which may be younger, never get an answer. */
-function current({ connections }) { return connections.findLast(({ stats }) => stats.bytes.toClient > 0); }
+function current({ connections }) {
+  return connections.findLast(({ stats }) => stats.bytes.toClient > 0);
+}
 
 /** Some operations at once, some of them a little later, on one connection; sometimes it breaks. */
 async function round(client, proxy, model, random) {
@@ -33,7 +35,7 @@ async function round(client, proxy, model, random) {
     works.at(-1).then(over, over); // it is looked at later
     if (random.chance(0.2)) await sleep(random.below(5));
   }
-  if (breaks) setTimeout(() => random.chance(0.5) ? wire.cut() : wire.reset(), random.below(20));
+  if (breaks) setTimeout(() => (random.chance(0.5) ? wire.cut() : wire.reset()), random.below(20));
   const results = await Promise.allSettled(works);
   results.forEach(({ reason }, index) => {
     // What was lost with a DISCARD ALL or changed by DDL is not sent again where something behind it was carried out.
@@ -86,8 +88,12 @@ async function runRounds(seconds, first) {
       const late = new Promise((resolve, reject) => {
         timer = setTimeout(() => {
           const list = [...model.unsettled.values()].join(', ');
-          reject(new Error(`a round hangs: ${client.pending} requests are pending, the client is ${client.state}, ` +
-            `not settled: ${list || 'none'}`));
+          reject(
+            new Error(
+              `a round hangs: ${client.pending} requests are pending, the client is ${client.state}, ` +
+                `not settled: ${list || 'none'}`
+            )
+          );
         }, ROUND);
       });
       await Promise.race([round(client, proxy, model, new Random(seed)), late]).finally(() => clearTimeout(timer));

@@ -23,7 +23,9 @@ async function running(client, server, ms = 2000) {
   const session = await server.session();
   try {
     for (const until = Date.now() + ms; Date.now() < until; await sleep(5)) {
-      const [row] = await session.query(`SELECT state, wait_event_type AS event FROM pg_stat_activity WHERE pid = ${client.processId}`);
+      const [row] = await session.query(
+        `SELECT state, wait_event_type AS event FROM pg_stat_activity WHERE pid = ${client.processId}`
+      );
       if (row && row.state === 'active') return;
     }
   } finally {
@@ -81,17 +83,26 @@ const CONNECTED = {
   },
   async 'a cursor'({ client, server, keep, limits }) {
     const text = 'SELECT i, pg_sleep(CASE WHEN i > 10 THEN 60 ELSE 0 END) FROM generate_series(1, 20) i';
-    keep((async () => {
-      for await (const row of client.cursor(text, [], { batchSize: 10 })) assert.ok(row.i <= 10);
-    })());
+    keep(
+      (async () => {
+        for await (const row of client.cursor(text, [], { batchSize: 10 })) assert.ok(row.i <= 10);
+      })()
+    );
     await sleep(50);
     await running(client, server);
     keep(client.query('SELECT 1', [], limits));
   },
   async transaction({ client, server, keep, limits }) {
-    keep(client.transaction(async tx => {
-      await Promise.all([tx.query(LONG), tx.transaction(async nested => { await nested.query('SELECT 1'); })]);
-    }));
+    keep(
+      client.transaction(async tx => {
+        await Promise.all([
+          tx.query(LONG),
+          tx.transaction(async nested => {
+            await nested.query('SELECT 1');
+          })
+        ]);
+      })
+    );
     keep(client.transaction(async () => {}));
     keep(client.query('SELECT 1', [], limits));
     await sleep(50);
@@ -137,10 +148,12 @@ const CONNECTED = {
 const CONNECTING = {
   connecting: { stop: wire => wire.stall('toServer'), config: { user: 'postgres', sslmode: 'disable' } },
   'TLS handshake': {
-    stop: wire => wire.after('toClient', 100, 'stall'), config: { user: 'postgres', sslmode: 'require' }
+    stop: wire => wire.after('toClient', 100, 'stall'),
+    config: { user: 'postgres', sslmode: 'require' }
   },
   authentication: {
-    stop: wire => wire.after('toClient', 5, 'stall'), config: { user: 'scram', password: 'secret', sslmode: 'disable' }
+    stop: wire => wire.after('toClient', 5, 'stall'),
+    config: { user: 'scram', password: 'secret', sslmode: 'disable' }
   }
 };
 
@@ -162,7 +175,9 @@ const FAULTS = {
     proxy.resume();
   },
   async pg_terminate_backend({ server, proxy }) {
-    await server.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()");
+    await server.sql(
+      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
+    );
     proxy.resume();
   },
   'garbage bytes': ({ proxy }) => {
@@ -199,19 +214,30 @@ async function run(server, state, fault) {
   const before = CONNECTING[state];
   const proxy = await startProxy({ target: server, onConnection: before?.stop });
   const client = new Client({
-    host: proxy.host, port: proxy.port, user: 'postgres', database: 'postgres', sslmode: 'disable',
+    host: proxy.host,
+    port: proxy.port,
+    user: 'postgres',
+    database: 'postgres',
+    sslmode: 'disable',
     connect_timeout: before && fault === 'silence' ? 2 : 60,
     ...before?.config
   });
   const events = { error: 0, end: 0 };
-  client.on('error', () => { events.error++; });
-  client.on('end', () => { events.end++; });
+  client.on('error', () => {
+    events.error++;
+  });
+  client.on('end', () => {
+    events.end++;
+  });
   const limits = fault === 'silence' ? { statement_timeout: LIMIT } : undefined;
   const pending = [];
   const keep = promise => {
     const each = { promise, settled: 0 };
     pending.push(each);
-    return promise.then(() => each.settled++, () => each.settled++);
+    return promise.then(
+      () => each.settled++,
+      () => each.settled++
+    );
   };
   const next = proxy.next();
   let wire;
@@ -236,14 +262,17 @@ async function run(server, state, fault) {
   if (before !== undefined) proxy.refuse(); // it may try once more
   await FAULTS[fault]({ client, proxy, wire, server, limited });
   // There is no backend yet that could be terminated, or none that servers before 18 show: the connection is made then.
-  const spared = before !== undefined && fault === 'pg_terminate_backend' &&
-    (state !== 'authentication' || SERVER_VERSION < 18);
+  const spared =
+    before !== undefined && fault === 'pg_terminate_backend' && (state !== 'authentication' || SERVER_VERSION < 18);
   if (spared) client.end();
   const results = await settled([...pending.map(each => each.promise), client.closed], `${state}, ${fault}`);
   const lost = results.at(-1).value;
   const ended = spared || fault === 'destroy()' || (fault === 'silence' && before === undefined);
   assert.equal(lost === undefined, ended, 'closed tells of the error');
-  assert.ok(pending.every(each => each.settled === 1), 'each settled once');
+  assert.ok(
+    pending.every(each => each.settled === 1),
+    'each settled once'
+  );
   assert.equal(client.state, 'closed');
   assert.equal(client.pending, 0);
   assert.equal(events.end, before === undefined || spared ? 1 : 0, "'end' is emitted once by what had been open");
@@ -263,7 +292,9 @@ async function run(server, state, fault) {
   await again.stop();
   return {
     state,
-    codes: [...new Set(results.slice(0, -1).map(({ reason }) => reason ? reason.code ?? reason.message : 'resolved'))],
+    codes: [
+      ...new Set(results.slice(0, -1).map(({ reason }) => (reason ? (reason.code ?? reason.message) : 'resolved')))
+    ],
     errors: events.error,
     alone
   };
@@ -294,7 +325,10 @@ async function main(...faults) {
     process.exitCode = 1;
   });
   const server = await startServer({
-    tls: true, auth: { scram: 'scram-sha-256', all: 'trust' }, users: { scram: 'secret' }, external: false
+    tls: true,
+    auth: { scram: 'scram-sha-256', all: 'trust' },
+    users: { scram: 'secret' },
+    external: false
   });
   const base = handles();
   const states = [...Object.keys(CONNECTING), ...Object.keys(CONNECTED)];

@@ -44,22 +44,28 @@ const WAYS = {
   json: (client, request, response) => client.queryTo(response, GIGABYTE, [], { as: 'json' }),
   respond: (client, request, response) => require('../../lib/http').respond(client, request, response, GIGABYTE),
   copyTo: (client, request, response) => pipeline(client.copyTo(`COPY (${GIGABYTE}) TO STDOUT`), response),
-  cursor: (client, request, response) => pipeline(async function* () {
-    let text = '';
-    for await (const row of client.cursor(GIGABYTE, [], { batchSize: 100 })) {
-      text += `${row.i},${row.x}\n`;
-      if (text.length < 16384) continue;
+  cursor: (client, request, response) =>
+    pipeline(async function* () {
+      let text = '';
+      for await (const row of client.cursor(GIGABYTE, [], { batchSize: 100 })) {
+        text += `${row.i},${row.x}\n`;
+        if (text.length < 16384) continue;
+        yield text;
+        text = '';
+      }
       yield text;
-      text = '';
-    }
-    yield text;
-  }, response),
-  readable: (client, request, response) => pipeline(
-    Readable.from(client.cursor(GIGABYTE, [], { batchSize: 100 })),
-    new Transform({
-      writableObjectMode: true,
-      transform(row, encoding, callback) { callback(null, `${row.i},${row.x}\n`); }
-    }), response)
+    }, response),
+  readable: (client, request, response) =>
+    pipeline(
+      Readable.from(client.cursor(GIGABYTE, [], { batchSize: 100 })),
+      new Transform({
+        writableObjectMode: true,
+        transform(row, encoding, callback) {
+          callback(null, `${row.i},${row.x}\n`);
+        }
+      }),
+      response
+    )
 };
 
 /**
@@ -72,7 +78,9 @@ const WAYS = {
 async function watch(handler, seconds) {
   let failed;
   const server = http.createServer((request, response) => {
-    handler(request, response).catch(error => { failed = error; });
+    handler(request, response).catch(error => {
+      failed = error;
+    });
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -104,8 +112,9 @@ async function watch(handler, seconds) {
  * @returns {Promise<{length: number, slow: number, most: number}>}
  */
 async function watchAlone(url, way, seconds) {
-  const { stdout } = await promisify(execFile)(process.execPath, [__filename, String(seconds), way],
-    { env: { ...process.env, DATABASE_URL: url } });
+  const { stdout } = await promisify(execFile)(process.execPath, [__filename, String(seconds), way], {
+    env: { ...process.env, DATABASE_URL: url }
+  });
   const [length, slow, , , most] = stdout.match(/[\d.]+/g).map(Number);
   return { length, slow, most };
 }
@@ -119,8 +128,10 @@ async function main(seconds, ways) {
     await client.connect();
     for (const way of ways) {
       const { length, slow, most } = await watch((...args) => WAYS[way](client, ...args), seconds);
-      console.log(`${way}: ${length} bytes read; memory grew by ${slow.toFixed(1)} MB in ${seconds} s at 1 MB/s, ` +
-        `by ${most.toFixed(1)} MB at all`);
+      console.log(
+        `${way}: ${length} bytes read; memory grew by ${slow.toFixed(1)} MB in ${seconds} s at 1 MB/s, ` +
+          `by ${most.toFixed(1)} MB at all`
+      );
     }
   } finally {
     await client.end();

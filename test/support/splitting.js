@@ -15,7 +15,12 @@ const { sharedServer } = require('.');
 /** Asks for a bit of everything that can be pipelined; gives the promises. */
 function ask(session) {
   const { STRING, BINARY } = Client;
-  const packets = { list: [], write(packet) { this.list.push(packet.toString('hex')); } };
+  const packets = {
+    list: [],
+    write(packet) {
+      this.list.push(packet.toString('hex'));
+    }
+  };
   const stream = new PassThrough({ highWaterMark: 1 << 30 });
   return [
     session.query("SET application_name = 'splits'"), // ParameterStatus
@@ -33,8 +38,7 @@ function ask(session) {
     session.query('SELECT no'),
     session.query('SELECT no'),
     session.query("DO $$ BEGIN RAISE NOTICE 'look' USING HINT = 'closer'; END $$"),
-    session.query('SELECT a FROM (VALUES (1), (2)) _ (a)', [], STRING, true, packets)
-      .then(() => packets.list),
+    session.query('SELECT a FROM (VALUES (1), (2)) _ (a)', [], STRING, true, packets).then(() => packets.list),
     session.query('SELECT 1 AS one', [], STRING, true, stream),
     session.query("COPY (VALUES (1, 'x'), (2, NULL), (3, '')) TO STDOUT"),
     session.query('COPY (SELECT i FROM generate_series(1, 5) i) TO STDOUT (FORMAT binary)'),
@@ -49,7 +53,8 @@ function ask(session) {
     session.batch([['SELECT 1 AS x'], ['SELECT 1/0'], ['SELECT 3']]),
     session.close('S', 'nothing'),
     session.sync(),
-    session.query('SELECT $1::int AS a, $2::text AS b, NULL AS n', [9, 'last'])
+    session
+      .query('SELECT $1::int AS a, $2::text AS b, NULL AS n', [9, 'last'])
       .then(reader => [reader, stream.read().toString('hex')])
   ];
 }
@@ -81,8 +86,14 @@ function plain(value) {
   if (value === null || typeof value !== 'object' || typeof value.pipe === 'function') return String(value);
   const { cmd, oid, rowCount, rows, rowParser, binary, format, columnFormats } = value;
   return {
-    cmd, oid, rowCount, binary, format, columnFormats, columns: rowParser && rowParser.columns,
-    rows: rows.map(row => Buffer.isBuffer(row) ? plain(row) : plain(row.toArray()))
+    cmd,
+    oid,
+    rowCount,
+    binary,
+    format,
+    columnFormats,
+    columns: rowParser && rowParser.columns,
+    rows: rows.map(row => (Buffer.isBuffer(row) ? plain(row) : plain(row.toArray())))
   };
 }
 
@@ -115,18 +126,30 @@ async function record(asking) {
  */
 async function replay(asking, { bytes, greeting, results, events }, cuts) {
   const seen = [];
-  const pipeline = new Pipeline({
-    queued() {},
-    notice: fields => seen.push(fields),
-    notification: notification => seen.push(notification),
-    parameter: (...message) => seen.push(decodeParameterStatus(...message)),
-    lost: error => { throw error; }
-  }, { isPooled: false, decoding: { decode: true, plain: false } });
+  const pipeline = new Pipeline(
+    {
+      queued() {},
+      notice: fields => seen.push(fields),
+      notification: notification => seen.push(notification),
+      parameter: (...message) => seen.push(decodeParameterStatus(...message)),
+      lost: error => {
+        throw error;
+      }
+    },
+    { isPooled: false, decoding: { decode: true, plain: false } }
+  );
   pipeline.statements.limit = 256;
   pipeline.statements.tag = '';
   const memory = Buffer.alloc(65536);
   const socket = {
-    handOver() {}, flush(writer) { writer.take(); }, flushSoon() {}, pause() {}, resume() {}, bufferedBytes: 0
+    handOver() {},
+    flush(writer) {
+      writer.take();
+    },
+    flushSoon() {},
+    pause() {},
+    resume() {},
+    bufferedBytes: 0
   };
   const reader = new FrameReader(pipeline);
   const session = new Steps(pipeline.scopes.root);
@@ -134,7 +157,8 @@ async function replay(asking, { bytes, greeting, results, events }, cuts) {
   const promises = asking(session);
   let last = greeting;
   for (const cut of [...cuts, bytes.length]) {
-    for (let end; last < cut; last = end) { // as much as the memory takes at a time
+    for (let end; last < cut; last = end) {
+      // as much as the memory takes at a time
       end = Math.min(cut, last + memory.length);
       bytes.copy(memory, 0, last, end);
       reader.push(memory, end - last);
@@ -147,7 +171,12 @@ async function replay(asking, { bytes, greeting, results, events }, cuts) {
 
 /** A client that is connected to nothing but the recorded bytes, in pieces. */
 async function connect({ bytes, results, events, parameters }, cuts) {
-  const duplex = new Duplex({ read() {}, write(chunk, encoding, done) { done(); } });
+  const duplex = new Duplex({
+    read() {},
+    write(chunk, encoding, done) {
+      done();
+    }
+  });
   const client = new Client({ user: 'someone', host: 'nowhere', sslmode: 'disable', socket: () => duplex });
   client.lease.pipeline.statements.tag = '';
   const seen = [];
@@ -157,7 +186,7 @@ async function connect({ bytes, results, events, parameters }, cuts) {
   const connecting = client.connect();
   const promises = ask(client);
   let last = 0;
-  for (const cut of [...cuts, bytes.length]) duplex.push(bytes.subarray(last, last = cut));
+  for (const cut of [...cuts, bytes.length]) duplex.push(bytes.subarray(last, (last = cut)));
   await connecting;
   assert.deepEqual(await outcomes(promises), results);
   assert.deepEqual(seen, events);

@@ -17,15 +17,32 @@ const { PARTS, POSTGRES, attempt, told } = require('./application');
  * @param {string[]} [server.parts] those that are tried
  * @param {Object<string, function(Client, object): Promise>} [server.own] in place of those of the application
  */
-function stranger({ name, start, needs, options, lacks = {}, parts = Object.keys(PARTS), own = {}, breaks = [], ...server }) {
+function stranger({
+  name,
+  start,
+  needs,
+  options,
+  lacks = {},
+  parts = Object.keys(PARTS),
+  own = {},
+  breaks = [],
+  ...server
+}) {
   describe(`The application of ${parts.length} parts and ${name}`, function () {
     this.timeout(60000);
     let started;
-    const begin = async () => { started = await start(); };
+    const begin = async () => {
+      started = await start();
+    };
     const end = async () => {
       const stopping = started?.stop();
       started = undefined;
-      await Promise.race([stopping, new Promise(resolve => { setTimeout(resolve, 10000).unref(); })]);
+      await Promise.race([
+        stopping,
+        new Promise(resolve => {
+          setTimeout(resolve, 10000).unref();
+        })
+      ]);
     };
     before(async function () {
       if (needs !== undefined) skipUnless(this, needs);
@@ -35,7 +52,11 @@ function stranger({ name, start, needs, options, lacks = {}, parts = Object.keys
 
     for (const part of parts) {
       it(lacks[part] === undefined ? `works: ${part}` : `is refused, or fails as the guide says: ${part}`, async () => {
-        const error = await attempt(part, { ...POSTGRES, ...server, config: { ...started.config, ...options } }, own[part]);
+        const error = await attempt(
+          part,
+          { ...POSTGRES, ...server, config: { ...started.config, ...options } },
+          own[part]
+        );
         if (error !== undefined && breaks.includes(part)) await end().then(begin);
         if (lacks[part] === undefined && error !== undefined) throw error;
         if (lacks[part] !== undefined) assert.match(told(error ?? new Error('it works')), lacks[part]);

@@ -7,10 +7,14 @@ const crypto = require('node:crypto');
 const { once } = require('node:events');
 const net = require('node:net');
 
-const SYNC = 0x53, QUERY = 0x51, TERMINATE = 0x58;
-const READY = 0x5A, COPY_IN = 0x47;
+const SYNC = 0x53,
+  QUERY = 0x51,
+  TERMINATE = 0x58;
+const READY = 0x5a,
+  COPY_IN = 0x47;
 const IDLE = 0x49;
-const SSL_REQUEST = 80877103, CANCEL_REQUEST = 80877102;
+const SSL_REQUEST = 80877103,
+  CANCEL_REQUEST = 80877102;
 
 /** @returns {Buffer} a message of the server */
 function message(type, body) {
@@ -69,7 +73,8 @@ async function startTransactionPooler({ target, size = 2, drops = false }) {
       let isReady = false;
       onMessages(server, (type, bytes) => {
         if (!isReady) {
-          if (type === 0x4B) server.key = Buffer.from(bytes.subarray(5)); // BackendKeyData
+          if (type === 0x4b)
+            server.key = Buffer.from(bytes.subarray(5)); // BackendKeyData
           else if (type !== READY) reports.push(Buffer.from(bytes));
           isReady = type === READY;
           if (!isReady) return;
@@ -140,7 +145,7 @@ async function startTransactionPooler({ target, size = 2, drops = false }) {
       return true;
     }
     const key = crypto.randomBytes(8);
-    clients.set(client.key = key.toString('hex'), client);
+    clients.set((client.key = key.toString('hex')), client);
     client.write(Buffer.concat([greeting, message('K', key), message('Z', Buffer.from('I'))]));
     return false;
   }
@@ -159,21 +164,28 @@ async function startTransactionPooler({ target, size = 2, drops = false }) {
   }
 
   for (let i = 0; i < size; i++) free.push(await openServer());
-  const listener = net.createServer({ noDelay: true }, client => {
-    sockets.add(client);
-    Object.assign(client, { server: null, held: [], isSynced: false });
-    client.on('error', () => {});
-    client.on('close', () => leave(client));
-    let isStarting = true;
-    onMessages(client, (type, bytes) => {
-      if (isStarting) return (isStarting = startup(client, bytes) !== false);
-      if (type === TERMINATE) client.end();
-      else forward(client, Buffer.from(bytes));
-    }, true);
-  }).listen(0, '127.0.0.1');
+  const listener = net
+    .createServer({ noDelay: true }, client => {
+      sockets.add(client);
+      Object.assign(client, { server: null, held: [], isSynced: false });
+      client.on('error', () => {});
+      client.on('close', () => leave(client));
+      let isStarting = true;
+      onMessages(
+        client,
+        (type, bytes) => {
+          if (isStarting) return (isStarting = startup(client, bytes) !== false);
+          if (type === TERMINATE) client.end();
+          else forward(client, Buffer.from(bytes));
+        },
+        true
+      );
+    })
+    .listen(0, '127.0.0.1');
   await once(listener, 'listening');
   return {
-    host: '127.0.0.1', port: listener.address().port,
+    host: '127.0.0.1',
+    port: listener.address().port,
     async stop() {
       for (const socket of sockets) socket.destroy();
       listener.close();

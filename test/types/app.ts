@@ -7,25 +7,49 @@ import { sql } from 'quickgres/sql';
 import { PassThrough } from 'node:stream';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
-type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends (<T>() => T extends B ? 1 : 2) ? true : false;
+type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
 function same<A, B>(..._: Same<A, B> extends true ? [] : ['they differ']): void {}
 type Of<R> = R extends { rows: (infer T)[] } ? T : never;
 
-const pool = new Pool(), client = new Client({ decode: false }), cache = new ResponseCache(new Pool()), live = new Live(pool);
+const pool = new Pool(),
+  client = new Client({ decode: false }),
+  cache = new ResponseCache(new Pool()),
+  live = new Live(pool);
 
 // 1–3: literals, constants, templates without substitutions
-const one = await pool.query('SELECT id, name, mail, mood, moods, tags, data, visits, balance, seen, born, picture, uid, active FROM people WHERE id = $1', [1]);
-same<Of<typeof one>, {
-  id: number; name: string; mail: string | null; mood: 'sad' | 'ok' | 'happy'; moods: ('sad' | 'ok' | 'happy' | null)[] | null; tags: (string | null)[];
-  data: unknown; visits: number | string; balance: string; seen: Date | string | null; born: string | null; picture: Buffer | null; uid: string; active: boolean
-}>();
+const one = await pool.query(
+  'SELECT id, name, mail, mood, moods, tags, data, visits, balance, seen, born, picture, uid, active FROM people WHERE id = $1',
+  [1]
+);
+same<
+  Of<typeof one>,
+  {
+    id: number;
+    name: string;
+    mail: string | null;
+    mood: 'sad' | 'ok' | 'happy';
+    moods: ('sad' | 'ok' | 'happy' | null)[] | null;
+    tags: (string | null)[];
+    data: unknown;
+    visits: number | string;
+    balance: string;
+    seen: Date | string | null;
+    born: string | null;
+    picture: Buffer | null;
+    uid: string;
+    active: boolean;
+  }
+>();
 const TEXT = 'SELECT count(*) AS n FROM people';
 const two = await pool.query(TEXT);
 same<Of<typeof two>, { n: number | string }>();
-const three = await pool.query(`
+const three = await pool.query(
+  `
   SELECT name
   FROM people
-  WHERE visits > $1 AND seen < $2 AND mood = $3`, [5n, new Date(), 'ok']);
+  WHERE visits > $1 AND seen < $2 AND mood = $3`,
+  [5n, new Date(), 'ok']
+);
 same<Of<typeof three>, { name: string }>();
 
 // 4–12: what is known about NULL
@@ -37,26 +61,47 @@ const six = await pool.query('SELECT s.id FROM (SELECT t.id FROM people p LEFT J
 same<Of<typeof six>, { id: number | string | null }>();
 const seven = await pool.query('SELECT id, name, title FROM authors');
 same<Of<typeof seven>, { id: number; name: string; title: string | null }>();
-const eight = await pool.query("SELECT id FROM people UNION ALL SELECT NULL");
+const eight = await pool.query('SELECT id FROM people UNION ALL SELECT NULL');
 same<Of<typeof eight>, { id: number | null }>();
-const nine = await pool.query('SELECT coalesce(mail, $1) AS mail, coalesce(mail, name) AS sure, max(id) AS max, now() AS now, name || $2 AS maybe, lower(name) AS low FROM people GROUP BY id', ['x', 'y']);
-same<Of<typeof nine>, { mail: string | null; sure: string; max: number | null; now: Date | string; maybe: string | null; low: string }>();
+const nine = await pool.query(
+  'SELECT coalesce(mail, $1) AS mail, coalesce(mail, name) AS sure, max(id) AS max, now() AS now, name || $2 AS maybe, lower(name) AS low FROM people GROUP BY id',
+  ['x', 'y']
+);
+same<
+  Of<typeof nine>,
+  { mail: string | null; sure: string; max: number | null; now: Date | string; maybe: string | null; low: string }
+>();
 const ten = await pool.query('SELECT p.id, s.name FROM parents p CROSS JOIN generate_series(1, 2) AS s (name)');
 same<Of<typeof ten>, { id: number | null; name: number | null }>();
 const eleven = await pool.query('SELECT id FROM checked');
 same<Of<typeof eleven>, { id: number | null }>();
-const twelve = await pool.query('WITH RECURSIVE tree AS (SELECT id, parent, title FROM posts WHERE id = $1 UNION ALL SELECT p.id, p.parent, p.title FROM posts p JOIN tree ON p.parent = tree.id) SELECT * FROM tree', [1]);
+const twelve = await pool.query(
+  'WITH RECURSIVE tree AS (SELECT id, parent, title FROM posts WHERE id = $1 UNION ALL SELECT p.id, p.parent, p.title FROM posts p JOIN tree ON p.parent = tree.id) SELECT * FROM tree',
+  [1]
+);
 same<Of<typeof twelve>, { id: number | string; parent: number | string | null; title: string }>();
 
 // 13–17: changes
-const thirteen = await pool.query('INSERT INTO people (id, name, mail) VALUES ($1, $2, $3) RETURNING id, mail', [1, 'x', null]);
+const thirteen = await pool.query('INSERT INTO people (id, name, mail) VALUES ($1, $2, $3) RETURNING id, mail', [
+  1,
+  'x',
+  null
+]);
 same<Of<typeof thirteen>, { id: number; mail: string | null }>();
-const fourteen = await pool.query('UPDATE people SET name = $1 WHERE id = $2 RETURNING old.name AS before, new.name AS after', ['x', 1]);
+const fourteen = await pool.query(
+  'UPDATE people SET name = $1 WHERE id = $2 RETURNING old.name AS before, new.name AS after',
+  ['x', 1]
+);
 same<Of<typeof fourteen>, { before: string; after: string }>();
-const fifteen = await pool.query('INSERT INTO people (id, name) VALUES ($1, $2) ON CONFLICT (id) DO UPDATE SET name = excluded.name RETURNING old.id, new.name', [1, 'x']);
+const fifteen = await pool.query(
+  'INSERT INTO people (id, name) VALUES ($1, $2) ON CONFLICT (id) DO UPDATE SET name = excluded.name RETURNING old.id, new.name',
+  [1, 'x']
+);
 same<Of<typeof fifteen>, { id: number | null; name: string }>();
 await pool.query('INSERT INTO filled (id, name) VALUES ($1, $2)', [1, null]); // a trigger may set it
-const seventeen = await pool.query('MERGE INTO people p USING posts t ON p.id = t.person WHEN MATCHED THEN DO NOTHING WHEN NOT MATCHED BY SOURCE THEN DELETE RETURNING p.id, t.title');
+const seventeen = await pool.query(
+  'MERGE INTO people p USING posts t ON p.id = t.person WHEN MATCHED THEN DO NOTHING WHEN NOT MATCHED BY SOURCE THEN DELETE RETURNING p.id, t.title'
+);
 same<Of<typeof seventeen>, { id: number | null; title: string | null }>();
 
 // 18–21: rows of a client, decoders, sessions, transactions
@@ -73,9 +118,15 @@ const take = async (session: Session) => (await session.with({ role: 'x' }).quer
 same<Awaited<ReturnType<typeof take>>, { id: number; name: string }[]>();
 
 // 22–25: cursors, batches, streams
-for await (const row of pool.cursor('SELECT id, name FROM people WHERE id > $1', [1], { batchSize: 10 })) same<typeof row, { id: number; name: string }>();
-const [a, b, c] = await pool.batch(['SELECT id FROM people', ['SELECT name FROM people WHERE id = $1', [1]], ['SELECT ' + String(id)]]);
-same<Of<typeof a>, { id: number }>(); same<Of<typeof b>, { name: string }>();
+for await (const row of pool.cursor('SELECT id, name FROM people WHERE id > $1', [1], { batchSize: 10 }))
+  same<typeof row, { id: number; name: string }>();
+const [a, b, c] = await pool.batch([
+  'SELECT id FROM people',
+  ['SELECT name FROM people WHERE id = $1', [1]],
+  ['SELECT ' + String(id)]
+]);
+same<Of<typeof a>, { id: number }>();
+same<Of<typeof b>, { name: string }>();
 c.rows[0]?.anything;
 await pool.queryTo(new PassThrough(), 'SELECT title FROM posts WHERE person = $1', [1], { as: 'json' });
 declare const request: IncomingMessage, response: ServerResponse;

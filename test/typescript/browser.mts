@@ -1,18 +1,52 @@
 // client-parser as a page uses it: with the DOM's types and without Node's.
 
 import {
-  Client, PostgresError, ProtocolError, ResponseError, RowParser, RowReader, TypeParser, arrayOf, decoders, exact, rows, text
+  Client,
+  PostgresError,
+  ProtocolError,
+  ResponseError,
+  RowParser,
+  RowReader,
+  TypeParser,
+  arrayOf,
+  decoders,
+  exact,
+  rows,
+  text
 } from 'quickgres/client-parser';
 import type {
-  AnyRow, Column, Decode, Decoded, Decoder, DecoderMap, DecoderPair, Json, Raw, ReaderOptions, Row, RowMembers, Rows,
-  RowsOptions, Source
+  AnyRow,
+  Column,
+  Decode,
+  Decoded,
+  Decoder,
+  DecoderMap,
+  DecoderPair,
+  Json,
+  Raw,
+  ReaderOptions,
+  Row,
+  RowMembers,
+  Rows,
+  RowsOptions,
+  Source
 } from 'quickgres/client-parser';
 
-interface User { id: string; name: string; created: Date | number }
+interface User {
+  id: string;
+  name: string;
+  created: Date | number;
+}
 
 export async function load(list: HTMLElement, signal: AbortSignal): Promise<number> {
   const numeric: DecoderPair<number> = [(...at) => Number(text(...at)), (bytes, start) => bytes[start]!];
-  const decode: DecoderMap = { ...decoders, ...exact, 1700: numeric, 1231: arrayOf(numeric), 25: (value: string) => value };
+  const decode: DecoderMap = {
+    ...decoders,
+    ...exact,
+    1700: numeric,
+    1231: arrayOf(numeric),
+    25: (value: string) => value
+  };
   const options: RowsOptions = { decode, signal };
   const all: Rows<Row<User>> = rows<User>(fetch('/users', { signal }), { structs: true, signal });
   const plain: Rows<User> = rows<User>(fetch('/users', { signal }), options);
@@ -30,7 +64,8 @@ export async function load(list: HTMLElement, signal: AbortSignal): Promise<numb
     else if (error instanceof ResponseError) list.append(await error.response.text(), String(error.status));
     else throw error;
   }
-  for await (const batch of rows(await fetch('/users')).batches()) list.append(String(batch.length), batch[0]?.anything);
+  for await (const batch of rows(await fetch('/users')).batches())
+    list.append(String(batch.length), batch[0]?.anything);
   const columns: readonly Column[] = all.columns ?? [];
   return columns.length + all.rowCount + all.bytes + (all.cmd ?? '').length;
 }
@@ -53,4 +88,4 @@ TypeParser[600] = decoder;
 export const raw: Raw = TypeParser.serialize(true);
 export const json: Json = { a: [1, null, 'x'] };
 export const decoded: Decoded = 1n;
-export const row: AnyRow = new (new RowParser(new Uint8Array()))[0](new Uint8Array());
+export const row: AnyRow = new new RowParser(new Uint8Array())[0](new Uint8Array());

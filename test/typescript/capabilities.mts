@@ -11,8 +11,16 @@ import { ResponseCache, type CacheSession } from 'quickgres/cache';
 import { respond, type Representation } from 'quickgres/http';
 import { Live, type Followed, type LiveOptions } from 'quickgres/live';
 import pg, {
-  DatabaseError, Query, type ClientBase, type ConnectionConfig, type Defaults, type PoolClient, type PoolOptions as PgPoolOptions, type QueryConfigValues,
-  type QueryResult, type TransactionStatus
+  DatabaseError,
+  Query,
+  type ClientBase,
+  type ConnectionConfig,
+  type Defaults,
+  type PoolClient,
+  type PoolOptions as PgPoolOptions,
+  type QueryConfigValues,
+  type QueryResult,
+  type TransactionStatus
 } from 'quickgres/pg';
 import { Pool, type PoolOptions, type PoolStats } from 'quickgres/pool';
 import { PgOutput, changes, formatLsn, parseLsn, replicate, type Change } from 'quickgres/replication';
@@ -36,14 +44,23 @@ async function cached(config: Config): Promise<void> {
   cache.clear();
   const mine: CacheSession = cache.with({ 'app.tenant': 7 }).with({ role: 'pg_monitor' });
   const who = "SELECT current_setting('app.tenant') AS tenant, current_user AS who";
-  const { rows: [ours] } = await mine.query<{ tenant: string; who: string }>(who);
+  const {
+    rows: [ours]
+  } = await mine.query<{ tenant: string; who: string }>(who);
   assert.deepEqual([ours?.tenant, ours?.who], ['7', 'pg_monitor']);
   assert.notEqual(mine.keyOf('SELECT 1'), cache.keyOf('SELECT 1'));
-  assert.equal(await (await respond(mine, new Request('http://localhost/'), who, [], { as: 'csv' })).text(), 'tenant,who\n7,pg_monitor\n');
+  assert.equal(
+    await (await respond(mine, new Request('http://localhost/'), who, [], { as: 'csv' })).text(),
+    'tenant,who\n7,pg_monitor\n'
+  );
 
   const server = createServer((request, response) => {
-    respond(cache, request, response, 'SELECT 1', [], { tags: ['one'], as: 'values', emptyStatus: 404, compress: true })
-      .catch(() => response.writeHead(500).end());
+    respond(cache, request, response, 'SELECT 1', [], {
+      tags: ['one'],
+      as: 'values',
+      emptyStatus: 404,
+      compress: true
+    }).catch(() => response.writeHead(500).end());
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -70,7 +87,12 @@ async function copies(config: Config): Promise<void> {
 }
 
 async function asPg({ host, port, user, database }: Config): Promise<void> {
-  const given: ConnectionConfig = { host: String(host), port: Number(port), user: String(user), database: String(database) };
+  const given: ConnectionConfig = {
+    host: String(host),
+    port: Number(port),
+    user: String(user),
+    database: String(database)
+  };
   const pool = new pg.Pool({ ...given, max: 2, min: 1, allowExitOnIdle: false });
   const { max, idleTimeoutMillis }: PgPoolOptions = pool.options;
   const defaults: Defaults = pg.defaults;
@@ -95,7 +117,9 @@ async function asPg({ host, port, user, database }: Config): Promise<void> {
   assert.ok(error instanceof DatabaseError && error instanceof Error);
   const position: string | undefined = error.position;
   assert.equal(position, '8');
-  client.query('SELECT 4', (failure: Error | null, { rowCount }: QueryResult) => assert.deepEqual([failure, rowCount], [null, 1]));
+  client.query('SELECT 4', (failure: Error | null, { rowCount }: QueryResult) =>
+    assert.deepEqual([failure, rowCount], [null, 1])
+  );
   client.release();
   const counts: number = pool.totalCount + pool.idleCount + pool.waitingCount;
   assert.ok(counts > 0);
@@ -107,16 +131,26 @@ async function pooled(config: Config): Promise<void> {
   const pool = new Pool(config, options);
   pool.on('error', (error: Error) => assert.fail(error));
   pool.once('connect', (client: Client) => assert.equal(client.state, 'connecting'));
-  const { rows } = await pool.query<{ n: number }>('SELECT 1 AS n', [], { idempotent: true, alone: true, statement_timeout: 5000 });
+  const { rows } = await pool.query<{ n: number }>('SELECT 1 AS n', [], {
+    idempotent: true,
+    alone: true,
+    statement_timeout: 5000
+  });
   assert.equal(rows[0]?.n, 1);
   const stats: PoolStats = pool.stats;
   assert.equal(stats.connected, 1);
   const session: Session = pool;
   assert.ok(pool instanceof Session);
   assert.equal(session.decode, true);
-  const count: number = await pool.transaction(async tx => (await tx.query('SELECT 1')).rowCount, { readOnly: true, idempotent: true });
+  const count: number = await pool.transaction(async tx => (await tx.query('SELECT 1')).rowCount, {
+    readOnly: true,
+    idempotent: true
+  });
   assert.equal(count, 1);
-  assert.equal(await pool.connection(async client => client.transactionStatus, { signal: new AbortController().signal }), 'I');
+  assert.equal(
+    await pool.connection(async client => client.transactionStatus, { signal: new AbortController().signal }),
+    'I'
+  );
   for await (const row of pool.cursor<{ n: number }>('SELECT 2 AS n')) assert.equal(row.n, 2);
   const [result] = await pool.batch<[{ n: number }]>([['SELECT $1::int AS n', [3]]], { idempotent: true });
   assert.equal(result.rows[0]?.n, 3);
@@ -147,7 +181,10 @@ async function replication(config: Config): Promise<void> {
   await client.simpleQuery('CREATE PUBLICATION used FOR TABLE users');
   await client.simpleQuery("SELECT pg_create_logical_replication_slot('used', 'pgoutput')");
   const stream = replicate(
-    client, "START_REPLICATION SLOT used LOGICAL 0/0 (proto_version '1', publication_names 'used')", { statusInterval: 1000 });
+    client,
+    "START_REPLICATION SLOT used LOGICAL 0/0 (proto_version '1', publication_names 'used')",
+    { statusInterval: 1000 }
+  );
   const writer = new Client(config);
   await writer.connect();
   await writer.query('UPDATE users SET name = name WHERE name = (SELECT min(name) FROM users)');
@@ -172,7 +209,12 @@ async function replication(config: Config): Promise<void> {
     await tx.query('SELECT FROM users LIMIT 1');
     await writer.query('DELETE FROM users WHERE name = (SELECT min(name) FROM users)');
   };
-  for await (const { type, relation, new: row, key } of changes(config, { publication: ['used'], slot: 'again', snapshot, decode: true })) {
+  for await (const { type, relation, new: row, key } of changes(config, {
+    publication: ['used'],
+    slot: 'again',
+    snapshot,
+    decode: true
+  })) {
     seen.push(type);
     if (type === 'delete') assert.deepEqual([relation.name, row], ['users', undefined], Object.keys(key ?? {}).join());
     if (type === 'commit') break;
@@ -185,21 +227,45 @@ async function replication(config: Config): Promise<void> {
 
 async function lives(config: Config): Promise<void> {
   const pool = new Pool(config);
-  const options: LiveOptions = { interval: 50, concurrency: 2, keepalive: 1000, max_lifetime: 0, max_bytes: 1e6, max_rows: 100, max_results: 9, max_readers: 9 };
+  const options: LiveOptions = {
+    interval: 50,
+    concurrency: 2,
+    keepalive: 1000,
+    max_lifetime: 0,
+    max_bytes: 1e6,
+    max_rows: 100,
+    max_results: 9,
+    max_readers: 9
+  };
   const results = new Live(pool, options).on('error', (error, about) => assert.fail(`${about?.text} ${error.message}`));
   const followed: Promise<void> = results.follow(pool.listen('news'));
-  const given = results.follow((async function* (): AsyncGenerator<Followed> { yield 'users'; })());
+  const given = results.follow(
+    (async function* (): AsyncGenerator<Followed> {
+      yield 'users';
+    })()
+  );
   const server = createServer((request, response) => {
-    results.respond(request, response, 'SELECT name FROM users LIMIT $1', [2], { tags: ['users'], compress: false }).catch(assert.fail);
+    results
+      .respond(request, response, 'SELECT name FROM users LIMIT $1', [2], { tags: ['users'], compress: false })
+      .catch(assert.fail);
   }).listen(0);
   await once(server, 'listening');
   const { port } = server.address() as { port: number };
-  for await (const rows of live<{ name: string }>(`http://localhost:${port}/`, { timeout: 1000, credentials: 'omit' })) {
-    assert.deepEqual([rows.length, typeof rows[0]?.name, rows.connected, rows.columns[0]?.name, results.size], [2, 'string', true, 'name', 1]);
+  for await (const rows of live<{ name: string }>(`http://localhost:${port}/`, {
+    timeout: 1000,
+    credentials: 'omit'
+  })) {
+    assert.deepEqual(
+      [rows.length, typeof rows[0]?.name, rows.connected, rows.columns[0]?.name, results.size],
+      [2, 'string', true, 'name', 1]
+    );
     results.changed('users');
     break;
   }
-  const plain: Response = await results.respond(new Request('http://localhost/', { headers: { accept: 'text/csv' } }), 'SELECT 1 AS one');
+  const plain: Response = await results.respond(
+    new Request('http://localhost/', { headers: { accept: 'text/csv' } }),
+    'SELECT 1 AS one'
+  );
   assert.equal(await plain.text(), 'one\n1\n');
   await results.end();
   await Promise.all([followed, given]);
@@ -207,16 +273,30 @@ async function lives(config: Config): Promise<void> {
   await pool.end();
 }
 
-interface Product { sku: string; amount: number; tags: string[]; data?: { note: string } | null; added: Date }
+interface Product {
+  sku: string;
+  amount: number;
+  tags: string[];
+  data?: { note: string } | null;
+  added: Date;
+}
 
 async function pieces(config: Config): Promise<void> {
-  const client = new Client({ ...config, search_path: 'public', 'app.user': 7, statement_timeout: 60000, TimeZone: 'UTC', work_mem: '8MB' });
+  const client = new Client({
+    ...config,
+    search_path: 'public',
+    'app.user': 7,
+    statement_timeout: 60000,
+    TimeZone: 'UTC',
+    work_mem: '8MB'
+  });
   await client.connect();
   const typed = await client.query('SELECT $1 AS n', ['7'], { paramTypes: [oid.int8], decode: { [oid.int8]: Number } });
   assert.equal(typed.rows[0]?.n, 7);
   await client.query('CREATE TEMP TABLE products (sku text, amount int, tags text[], data jsonb, added timestamptz)');
   const products: Product[] = [
-    { sku: 'a', amount: 1, tags: ['x'], data: { note: 'n' }, added: new Date() }, { sku: 'b', amount: 2, tags: [], data: null, added: new Date() }
+    { sku: 'a', amount: 1, tags: ['x'], data: { note: 'n' }, added: new Date() },
+    { sku: 'b', amount: 2, tags: [], data: null, added: new Date() }
   ];
   await client.query(...sql`INSERT INTO products ${sql.values(products)}`);
   await client.query(...sql`INSERT INTO products ${sql.values(products, ['sku', 'amount'])}`);
@@ -226,7 +306,16 @@ async function pieces(config: Config): Promise<void> {
   await client.query(...sql`UPDATE products SET ${sql.set(changes, ['amount'])} WHERE sku = ${'a'}`);
   await client.query(...sql`UPDATE products SET ${sql.set(body, columns)} WHERE sku = ${'b'}`);
   const name = undefined as string | undefined;
-  const values: SqlValue[] = [1, 2n, null, new URL('https://example.com'), [[1], [2]], { a: [1, { b: null }] }, new Uint8Array(1), sql.json([1])];
+  const values: SqlValue[] = [
+    1,
+    2n,
+    null,
+    new URL('https://example.com'),
+    [[1], [2]],
+    { a: [1, { b: null }] },
+    new Uint8Array(1),
+    sql.json([1])
+  ];
   const filter: Sql = name === undefined ? sql.empty : sql`AND sku = ${name}`;
   const query = sql`SELECT ${sql.id('products', 'sku')} FROM products
     WHERE ${sql.and([sql`amount = ${3}`, sql.or([sql`data @> ${{ note: 'n' }}`, sql`tags = ${[]}`])])} ${filter} ORDER BY ${sql.raw('sku')}`;
@@ -235,7 +324,14 @@ async function pieces(config: Config): Promise<void> {
   const { rows } = await client.query<{ sku: string }>(...query);
   const sku: string | undefined = rows[0]?.sku;
   assert.equal(sku, 'a');
-  await client.batch([query, sql`SELECT ${1}::int`, sql`SELECT ${sql.join(values.slice(0, 1).map(value => sql`${value}::text`), sql` || `)}`]);
+  await client.batch([
+    query,
+    sql`SELECT ${1}::int`,
+    sql`SELECT ${sql.join(
+      values.slice(0, 1).map(value => sql`${value}::text`),
+      sql` || `
+    )}`
+  ]);
   for await (const row of client.cursor<{ sku: string }>(...query)) assert.equal(row.sku, 'a');
   const target = new PassThrough();
   const [, { rowCount }] = await Promise.all([textOf(target), client.queryTo(target, ...query, { as: 'json' })]);
@@ -249,11 +345,15 @@ export default async function use(config: Config & { host: string; port: number 
 
 /** Compiled, not run: what sessions and pieces take and give. */
 export async function compiled(pool: Pool, tx: Transaction, user: Shopper, some: Partial<Shopper>): Promise<void> {
-  const raw = new Client({ host: 'localhost' }), decoding = new Client({ decode: { [oid.numeric]: value => Number(value) } });
+  const raw = new Client({ host: 'localhost' }),
+    decoding = new Client({ decode: { [oid.numeric]: value => Number(value) } });
   const piece = sql`SELECT ${user}, ${[user.tags]}, ${new URL('a:b')}`;
   const admins: boolean[] = [pool, decoding, tx].map(() => true);
   admins.push((await pool.query<Shopper>(piece)).rows[0]!.admin, (await decoding.query<Shopper>('a')).rows[0]!.admin);
-  admins.push((await tx.query<Shopper>('a', [user, [1, [2]], some])).rows[0]!.admin, (await raw.query<Shopper>('a', [], { decode: true })).rows[0]!.admin);
+  admins.push(
+    (await tx.query<Shopper>('a', [user, [1, [2]], some])).rows[0]!.admin,
+    (await raw.query<Shopper>('a', [], { decode: true })).rows[0]!.admin
+  );
   const name: string | null | undefined = (await raw.query<{ name: string | null }>(piece)).rows[0]?.name;
   sql.set(some, ['name']);
   sql.values([user, { ...user, name: null }]);
@@ -261,4 +361,9 @@ export async function compiled(pool: Pool, tx: Transaction, user: Shopper, some:
   await pool.transaction(async inner => compiled(pool, inner, user, some));
   await pipeline([user], pool.copyFrom(`COPY a FROM STDIN ${name}`, { columns: ['admin', 'name'] }));
 }
-interface Shopper { admin: boolean; name: string | null; tags: string[]; data?: { a: number } }
+interface Shopper {
+  admin: boolean;
+  name: string | null;
+  tags: string[];
+  data?: { a: number };
+}

@@ -16,8 +16,13 @@ const { NODE_V8_COVERAGE, ...env } = process.env; // compilers are not what is t
 const COMPILERS = ['typescript', 'typescript-5'];
 
 const STRICT = {
-  strict: true, exactOptionalPropertyTypes: true, noEmit: true, skipLibCheck: false, target: 'es2022',
-  moduleDetection: 'force', forceConsistentCasingInFileNames: true
+  strict: true,
+  exactOptionalPropertyTypes: true,
+  noEmit: true,
+  skipLibCheck: false,
+  target: 'es2022',
+  moduleDetection: 'force',
+  forceConsistentCasingInFileNames: true
 };
 const NODE = { ...STRICT, lib: ['es2023'], types: ['node'] };
 const RESOLUTIONS = {
@@ -31,13 +36,34 @@ const EXAMPLES = ['globals.d.ts', 'examples/*'];
 
 /** What is compiled, and how. */
 const PROJECTS = {
-  'real use and misuse, node16': [{ ...NODE, ...RESOLUTIONS.node16, noUncheckedIndexedAccess: true }, [...USE, 'use.cts']],
-  'real use and misuse, bundler': [{ ...NODE, ...RESOLUTIONS.bundler, lib: ['es2023', 'dom'], noUncheckedIndexedAccess: true }, USE],
-  'what is written for pg': [{ ...STRICT, ...RESOLUTIONS.node16, exactOptionalPropertyTypes: false, types: ['node'] }, ['pg.mts']],
-  'a page without Node\'s types': [{ ...STRICT, ...RESOLUTIONS.bundler, lib: ['es2023', 'dom', 'dom.iterable'], types: [] }, ['browser.mts']],
-  'every entry point, node10': [{ ...NODE, module: 'commonjs', moduleResolution: 'node10', resolveJsonModule: true }, ['entries.ts']],
-  'the examples of the documents, node16': [{ ...NODE, ...RESOLUTIONS.node16, lib: ['es2023', 'dom'], allowJs: true, checkJs: true }, EXAMPLES],
-  'the examples of the documents, bundler': [{ ...NODE, lib: ['es2023', 'dom'], module: 'preserve', moduleResolution: 'bundler', allowJs: true, checkJs: true }, EXAMPLES]
+  'real use and misuse, node16': [
+    { ...NODE, ...RESOLUTIONS.node16, noUncheckedIndexedAccess: true },
+    [...USE, 'use.cts']
+  ],
+  'real use and misuse, bundler': [
+    { ...NODE, ...RESOLUTIONS.bundler, lib: ['es2023', 'dom'], noUncheckedIndexedAccess: true },
+    USE
+  ],
+  'what is written for pg': [
+    { ...STRICT, ...RESOLUTIONS.node16, exactOptionalPropertyTypes: false, types: ['node'] },
+    ['pg.mts']
+  ],
+  "a page without Node's types": [
+    { ...STRICT, ...RESOLUTIONS.bundler, lib: ['es2023', 'dom', 'dom.iterable'], types: [] },
+    ['browser.mts']
+  ],
+  'every entry point, node10': [
+    { ...NODE, module: 'commonjs', moduleResolution: 'node10', resolveJsonModule: true },
+    ['entries.ts']
+  ],
+  'the examples of the documents, node16': [
+    { ...NODE, ...RESOLUTIONS.node16, lib: ['es2023', 'dom'], allowJs: true, checkJs: true },
+    EXAMPLES
+  ],
+  'the examples of the documents, bundler': [
+    { ...NODE, lib: ['es2023', 'dom'], module: 'preserve', moduleResolution: 'bundler', allowJs: true, checkJs: true },
+    EXAMPLES
+  ]
 };
 
 /**
@@ -47,11 +73,16 @@ const PROJECTS = {
 function layOut(folder) {
   const modules = path.join(folder, 'node_modules');
   packInto(path.join(modules, 'quickgres'));
-  for (const name of ['@types', ...OF_PG]) fs.symlinkSync(path.join(__dirname, 'node_modules', name), path.join(modules, name), 'junction');
-  for (const name of [...USE, 'use.cts', 'pg.mts', 'browser.mts', 'globals.d.ts']) fs.copyFileSync(path.join(__dirname, name), path.join(folder, name));
+  for (const name of ['@types', ...OF_PG])
+    fs.symlinkSync(path.join(__dirname, 'node_modules', name), path.join(modules, name), 'junction');
+  for (const name of [...USE, 'use.cts', 'pg.mts', 'browser.mts', 'globals.d.ts'])
+    fs.copyFileSync(path.join(__dirname, name), path.join(folder, name));
   const names = Object.keys(require('../../package.json').exports).filter(name => !name.includes('*'));
   const entries = names.map((name, index) => `import * as entry${index} from '${name.replace('.', 'quickgres')}';`);
-  fs.writeFileSync(path.join(folder, 'entries.ts'), `${entries.join('\n')}\nexport const entries = [${names.map((_, index) => `entry${index}`)}];\n`);
+  fs.writeFileSync(
+    path.join(folder, 'entries.ts'),
+    `${entries.join('\n')}\nexport const entries = [${names.map((_, index) => `entry${index}`)}];\n`
+  );
   fs.mkdirSync(path.join(folder, 'examples'));
   const copy = (name, to) => fs.copyFileSync(path.join(root, 'test/recipes', name), path.join(folder, 'examples', to));
   for (const name in RECIPES) copy(name, name);
@@ -80,7 +111,10 @@ function layOut(folder) {
  */
 async function compile(folder, project, compiler, files) {
   const [compilerOptions, include = files] = files === undefined ? PROJECTS[project] : [PROJECTS[project][0]];
-  const config = path.join(folder, `tsconfig.${Object.keys(PROJECTS).indexOf(project)}.${compiler}${files ? '.files' : ''}.json`);
+  const config = path.join(
+    folder,
+    `tsconfig.${Object.keys(PROJECTS).indexOf(project)}.${compiler}${files ? '.files' : ''}.json`
+  );
   fs.writeFileSync(config, JSON.stringify({ compilerOptions, include }));
   const tsc = path.join(__dirname, 'node_modules', compiler, 'bin', 'tsc');
   try {

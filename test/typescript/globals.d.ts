@@ -6,10 +6,10 @@ declare const pool: import('quickgres/pool').Pool;
 declare const Client: typeof import('quickgres').Client;
 declare const config: import('quickgres').Config;
 declare const arrayBuffer: ArrayBuffer;
-declare const Bun: { serve(options: { port: number, fetch(request: Request): Promise<Response> }): unknown };
+declare const Bun: { serve(options: { port: number; fetch(request: Request): Promise<Response> }): unknown };
 declare const Deno: {
-  env: { get(name: string): string | undefined },
-  serve(options: { port: number }, handler: (request: Request) => Promise<Response>): unknown
+  env: { get(name: string): string | undefined };
+  serve(options: { port: number }, handler: (request: Request) => Promise<Response>): unknown;
 };
 declare module '@/lib/db' {
   export const pool: import('quickgres/pool').Pool;

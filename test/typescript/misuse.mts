@@ -12,7 +12,10 @@ declare const raw: Client<false>;
 declare const cache: ResponseCache;
 declare const pool: Pool;
 declare function inTransaction(tx: Transaction): Promise<void>;
-interface User { id: number; is_admin: boolean }
+interface User {
+  id: number;
+  is_admin: boolean;
+}
 
 // @ts-expect-error a tenant that may be missing
 client.with({ 'app.tenant': undefined });
@@ -43,7 +46,9 @@ client.respond(null!, null!, 'SELECT 1');
 // @ts-expect-error nor is replication
 client.copyBoth('START_REPLICATION');
 // @ts-expect-error objects are made once
-client.query('SELECT 1').then(result => { result.objects = []; });
+client.query('SELECT 1').then(result => {
+  result.objects = [];
+});
 // @ts-expect-error the server says the status
 client.transactionStatus = 'I';
 // @ts-expect-error decoders by OID
@@ -51,7 +56,9 @@ new Client({ decode: 'x' });
 // @ts-expect-error a column that the row does not have
 client.query<{ id: string }>('SELECT id').then(({ rows }) => rows[0]!.name);
 // @ts-expect-error a struct's column is not writable
-client.query<{ id: string }>('SELECT id').then(({ structs }) => { structs[0]!.id = '1'; });
+client.query<{ id: string }>('SELECT id').then(({ structs }) => {
+  structs[0]!.id = '1';
+});
 // @ts-expect-error a plain row has no members of a struct
 client.query<{ id: string }>('SELECT id').then(({ rows }) => rows[0]!.rowBuffer);
 // @ts-expect-error an own stream is what comes back

@@ -10,11 +10,14 @@ const root = path.join(__dirname, '..', '..');
 
 /** How many arguments a call needs (undefined if the source does not say), and how many it takes. */
 const arity = parameters => ({
-  required: parameters.includes(undefined) ? undefined : parameters.filter(optional => !optional).length, most: parameters.length
+  required: parameters.includes(undefined) ? undefined : parameters.filter(optional => !optional).length,
+  most: parameters.length
 });
 /** Whether a declared parameter may be left out; `...more: Arguments<…>` are two: values and options. */
 const given = ({ questionToken, dotDotDotToken, type }) =>
-  dotDotDotToken !== undefined && /^(?:Text)?Arguments</.test(type?.getText() ?? '') ? [true, true] : [questionToken !== undefined];
+  dotDotDotToken !== undefined && /^(?:Text)?Arguments</.test(type?.getText() ?? '')
+    ? [true, true]
+    : [questionToken !== undefined];
 const merge = (a, b) => ({ required: Math.min(a.required, b.required), most: Math.max(a.most, b.most) });
 
 /**
@@ -25,14 +28,26 @@ const merge = (a, b) => ({ required: Math.min(a.required, b.required), most: Mat
  */
 function declared(file) {
   const program = ts.createProgram([file], {
-    strict: true, module: ts.ModuleKind.Node16, moduleResolution: ts.ModuleResolutionKind.Node16, noEmit: true,
-    typeRoots: [path.join(__dirname, 'node_modules', '@types')], types: ['node']
+    strict: true,
+    module: ts.ModuleKind.Node16,
+    moduleResolution: ts.ModuleResolutionKind.Node16,
+    noEmit: true,
+    typeRoots: [path.join(__dirname, 'node_modules', '@types')],
+    types: ['node']
   });
   const checker = program.getTypeChecker();
-  const isOurs = symbol => symbol.declarations?.some(({ parent }) => parent.getSourceFile().fileName.startsWith(root) &&
-    !parent.getSourceFile().fileName.includes('node_modules'));
-  const arityOf = type => type.getCallSignatures().map(({ declaration }) =>
-    arity(declaration.parameters.filter(each => each.name.getText() !== 'this').flatMap(given))).reduce((a, b) => a ? merge(a, b) : b, null);
+  const isOurs = symbol =>
+    symbol.declarations?.some(
+      ({ parent }) =>
+        parent.getSourceFile().fileName.startsWith(root) && !parent.getSourceFile().fileName.includes('node_modules')
+    );
+  const arityOf = type =>
+    type
+      .getCallSignatures()
+      .map(({ declaration }) =>
+        arity(declaration.parameters.filter(each => each.name.getText() !== 'this').flatMap(given))
+      )
+      .reduce((a, b) => (a ? merge(a, b) : b), null);
   const membersOf = type => {
     const members = new Map();
     for (const symbol of checker.getPropertiesOfType(type)) {
@@ -67,7 +82,9 @@ function declared(file) {
 /** The names of the properties of an exported type. */
 function propertiesOf(checker, file, name) {
   const symbol = checker.getExportsOfModule(checker.getSymbolAtLocation(file)).find(each => each.name === name);
-  const type = checker.getDeclaredTypeOfSymbol(symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol);
+  const type = checker.getDeclaredTypeOfSymbol(
+    symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol
+  );
   return checker.getPropertiesOfType(type).map(each => each.name);
 }
 
@@ -80,7 +97,8 @@ function isOptional(parameter) {
 
 /** The name of a member that everybody may use; undefined for others. */
 function publicName({ name }) {
-  if (ts.isComputedPropertyName(name)) return /^Symbol\.(\w+)(?: \?\? Symbol\(\))?$/.exec(name.expression.getText())?.[1];
+  if (ts.isComputedPropertyName(name))
+    return /^Symbol\.(\w+)(?: \?\? Symbol\(\))?$/.exec(name.expression.getText())?.[1];
   return ts.isPrivateIdentifier(name) || name.text.startsWith('_') ? undefined : name.text;
 }
 
@@ -92,9 +110,13 @@ function membersOfClass(declaration) {
     // this.name = …, with a comment: a field for everybody.
     if (ts.isExpressionStatement(node) && ts.isBinaryExpression(node.expression)) {
       const { left } = node.expression;
-      const field = ts.isPropertyAccessExpression(left) && left.expression.kind === ts.SyntaxKind.ThisKeyword && left.name;
-      const commented = field && (ts.getLeadingCommentRanges(node.getSourceFile().text, node.pos) || []).some(({ pos }) =>
-        node.getSourceFile().text.startsWith('/**', pos));
+      const field =
+        ts.isPropertyAccessExpression(left) && left.expression.kind === ts.SyntaxKind.ThisKeyword && left.name;
+      const commented =
+        field &&
+        (ts.getLeadingCommentRanges(node.getSourceFile().text, node.pos) || []).some(({ pos }) =>
+          node.getSourceFile().text.startsWith('/**', pos)
+        );
       if (field) assigned.add(field.text);
       if (commented && ts.isIdentifier(field) && !field.text.startsWith('_')) members.set(field.text, null);
     }
@@ -129,8 +151,13 @@ function written(folder, base = new Map()) {
   const parents = new Map();
   const names = fs.readdirSync(folder, { recursive: true }).filter(each => /^(?!demo|pg[\\/]).*\.js$/.test(each));
   for (const name of names) {
-    const file = ts.createSourceFile(name, fs.readFileSync(path.join(folder, name), 'utf8'), ts.ScriptTarget.Latest, true,
-      ts.ScriptKind.JS);
+    const file = ts.createSourceFile(
+      name,
+      fs.readFileSync(path.join(folder, name), 'utf8'),
+      ts.ScriptTarget.Latest,
+      true,
+      ts.ScriptKind.JS
+    );
     for (const node of file.statements) {
       if (ts.isClassDeclaration(node)) {
         const { text } = node.name;
@@ -144,8 +171,7 @@ function written(folder, base = new Map()) {
         }
         if (parentOf(node) !== undefined) parents.set(text, parentOf(node));
         result.set(text, own);
-      }
-      else if (ts.isFunctionDeclaration(node)) {
+      } else if (ts.isFunctionDeclaration(node)) {
         const call = arity(node.parameters.map(isOptional));
         if (node.parameters.at(-1)?.dotDotDotToken) call.most = Infinity; // the declaration says which
         result.set(node.name.text, { call, members: new Map(), assigned: new Set() });
@@ -158,7 +184,7 @@ function written(folder, base = new Map()) {
     for (let parent = parents.get(name); parent && !chain.has(parent); parent = parents.get(parent)) {
       chain.add(parent);
       entry.call ??= result.get(parent)?.call;
-      entry.members = new Map([...result.get(parent)?.members ?? [], ...entry.members]);
+      entry.members = new Map([...(result.get(parent)?.members ?? []), ...entry.members]);
       for (const each of result.get(parent)?.assigned ?? []) entry.assigned.add(each);
     }
   }

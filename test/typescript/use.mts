@@ -7,20 +7,74 @@ import { connect as connectSocket } from 'node:net';
 import { PassThrough, Readable } from 'node:stream';
 import { text as textOf } from 'node:stream/consumers';
 import quickgres, {
-  AbortError, Client, ConnectionError, PostgresError, RowParser, RowReader, UsageError, array, decoders, exact
+  AbortError,
+  Client,
+  ConnectionError,
+  PostgresError,
+  RowParser,
+  RowReader,
+  UsageError,
+  array,
+  decoders,
+  exact
 } from 'quickgres';
 import type {
-  Abortable, AnyColumns, AnyRow, ArrayValue, BatchOptions, BatchQuery, ByteStream, ClientEvents, Column, ColumnValue, Config, CopyFrom,
-  CopyReader, CopyStreamOptions, CopyTo, Cursor, CursorOptions, Decode, Decoder, DecoderPair, DescribeOptions, Description, Format, Listener,
-  ListenOptions, Notification, PacketReceiver, PasswordRequest, QueryOptions, QueryToOptions, Receiver, Row, RowMembers, ServerAddress,
-  ServerFields, Session, Settings, SimpleQueryOptions, StatementOptions, StreamResult, TracedQuery, TransactionOptions, Value, Values
+  Abortable,
+  AnyColumns,
+  AnyRow,
+  ArrayValue,
+  BatchOptions,
+  BatchQuery,
+  ByteStream,
+  ClientEvents,
+  Column,
+  ColumnValue,
+  Config,
+  CopyFrom,
+  CopyReader,
+  CopyStreamOptions,
+  CopyTo,
+  Cursor,
+  CursorOptions,
+  Decode,
+  Decoder,
+  DecoderPair,
+  DescribeOptions,
+  Description,
+  Format,
+  Listener,
+  ListenOptions,
+  Notification,
+  PacketReceiver,
+  PasswordRequest,
+  QueryOptions,
+  QueryToOptions,
+  Receiver,
+  Row,
+  RowMembers,
+  ServerAddress,
+  ServerFields,
+  Session,
+  Settings,
+  SimpleQueryOptions,
+  StatementOptions,
+  StreamResult,
+  TracedQuery,
+  TransactionOptions,
+  Value,
+  Values
 } from 'quickgres';
 
-type Same<A, B> = (<X>() => X extends A ? 1 : 2) extends (<X>() => X extends B ? 1 : 2) ? true : false;
+type Same<A, B> = (<X>() => X extends A ? 1 : 2) extends <X>() => X extends B ? 1 : 2 ? true : false;
 /** Compiles only where a type is exactly another one. */
-function same<A, B>(yes: Same<A, B>): void { assert.equal(yes, true); }
+function same<A, B>(yes: Same<A, B>): void {
+  assert.equal(yes, true);
+}
 
-interface User { id: string; name: string }
+interface User {
+  id: string;
+  name: string;
+}
 const USER = 'SELECT id, name FROM users ORDER BY name LIMIT 1';
 
 /** What users write around a client. */
@@ -28,7 +82,11 @@ async function all<T extends object>(client: Client, text: string): Promise<T[]>
   const { objects } = await client.query<T>(text, [], { decode: true });
   return objects.map(row => ({ ...row }));
 }
-async function pluck<T extends object, K extends keyof T>(client: Client<true>, text: string, name: K): Promise<T[K][]> {
+async function pluck<T extends object, K extends keyof T>(
+  client: Client<true>,
+  text: string,
+  name: K
+): Promise<T[K][]> {
   return (await client.query<T>(text)).structs.map(row => row.get(name));
 }
 
@@ -36,7 +94,10 @@ async function queries(client: Client): Promise<void> {
   same<string[], typeof names>(true);
   const users = await all<User>(client, USER);
   const names = await pluck<User, 'name'>(client, USER, 'name');
-  assert.deepEqual(users.map(user => user.name), names);
+  assert.deepEqual(
+    users.map(user => user.name),
+    names
+  );
   const { rows, structs, rowCount, cmd, oid, rowParser } = await client.query(USER);
   same<typeof rows, AnyColumns[]>(true);
   same<typeof structs, Row[]>(true);
@@ -69,14 +130,22 @@ async function queries(client: Client): Promise<void> {
   await client.query('SELECT $1::uuid, $2::text', again);
 
   const format: Format = Client.BINARY;
-  const raw = await client.query<Record<'name', ColumnValue>>('SELECT name FROM users LIMIT 1', undefined, { format, decode: false });
+  const raw = await client.query<Record<'name', ColumnValue>>('SELECT name FROM users LIMIT 1', undefined, {
+    format,
+    decode: false
+  });
   assert.ok(Buffer.isBuffer(raw.rows[0]?.name));
 
   const value: Value = new Uint8Array([1]);
-  const list: ArrayValue = [[1, 2n], [null, 4]];
+  const list: ArrayValue = [
+    [1, 2n],
+    [null, 4]
+  ];
   const values: Values = ['a', value, 1, 2n, true, null, undefined, new Date(0), array(list)];
   const back = await client.query<AnyColumns>(
-    'SELECT $1::text, $2::bytea AS b, $3::int, $4::int8, $5::bool, $6::text, $7::text, $8::timestamptz, $9::int[]', values);
+    'SELECT $1::text, $2::bytea AS b, $3::int, $4::int8, $5::bool, $6::text, $7::text, $8::timestamptz, $9::int[]',
+    values
+  );
   assert.deepEqual(back.rows[0]?.b, Buffer.of(1));
 
   const { objects, arrays } = await client.query<User>(USER);
@@ -93,7 +162,11 @@ async function queries(client: Client): Promise<void> {
   const reader: Receiver = await client.query('SELECT $1 AS n', [1], options);
   assert.ok(reader instanceof RowReader);
   const decoded = await client.query<{ n: number; t: string }>('SELECT $1 AS n, $2 AS t', [1, 'x'], {
-    decode: new Map<number, Decoder | DecoderPair>([[25, decoder], [23, pair]]), paramTypes: [23, 25]
+    decode: new Map<number, Decoder | DecoderPair>([
+      [25, decoder],
+      [23, pair]
+    ]),
+    paramTypes: [23, 25]
   });
   const { n, t } = { ...decoded.objects[0] };
   assert.deepEqual([n, t], [1, 't x']);
@@ -123,7 +196,9 @@ async function queries(client: Client): Promise<void> {
   const simpleOptions: SimpleQueryOptions = { ...abortable, decode: { ...decoders, ...exact } };
   const [simple] = await client.simpleQuery('SELECT 1::int8 AS n', simpleOptions);
   assert.equal(simple?.rows[0]?.n, 1n);
-  const { rows: [day] } = await client.query<{ at: Date }>('SELECT now() AS at', [], { decode: true });
+  const {
+    rows: [day]
+  } = await client.query<{ at: Date }>('SELECT now() AS at', [], { decode: true });
   assert.ok(day?.at instanceof Date);
 }
 
@@ -137,11 +212,17 @@ async function blocks(client: Client): Promise<void> {
   same<typeof result, number>(true);
 
   const limited: DescribeOptions = { statement_timeout: 10000 };
-  const { params, columns: [column] }: Description = await client.describe('SELECT $1::int AS n', limited);
+  const {
+    params,
+    columns: [column]
+  }: Description = await client.describe('SELECT $1::int AS n', limited);
   assert.deepEqual([params[0]?.oid, column?.name, column?.oid, column?.tableOid, column?.column], [23, 'n', 23, 0, 0]);
   const settings: Settings = { 'app.tenant': 7, 'app.flag': true };
   const mine: Session = client.with(settings).with({ role: 'pg_monitor' });
-  assert.equal((await mine.query<{ tenant: string }>("SELECT current_setting('app.tenant') AS tenant")).rows[0]?.tenant, '7');
+  assert.equal(
+    (await mine.query<{ tenant: string }>("SELECT current_setting('app.tenant') AS tenant")).rows[0]?.tenant,
+    '7'
+  );
   const error = await client.query('SELECT missing').catch((error: PostgresError) => error);
   assert.ok(error instanceof PostgresError);
   assert.deepEqual([error.query, error.at?.line, error.at?.column], ['SELECT missing', 1, 8]);
@@ -175,7 +256,14 @@ async function streams(client: Client): Promise<void> {
   assert.equal(await textOf(target), '1\n2');
   assert.equal((await result).rowCount, 2);
   let bytes = 0;
-  await client.queryTo(new WritableStream<Uint8Array>({ write(chunk) { bytes += chunk.length; } }), 'SELECT 1');
+  await client.queryTo(
+    new WritableStream<Uint8Array>({
+      write(chunk) {
+        bytes += chunk.length;
+      }
+    }),
+    'SELECT 1'
+  );
   assert.ok(bytes > 0);
 
   await client.query('CREATE TEMP TABLE numbers (n int, t text)');
@@ -227,12 +315,17 @@ async function errors(client: Client): Promise<void> {
   assert.deepEqual(traced, ['SELECT 1', undefined, 1, undefined, client.processId]);
   const error: unknown = await client.query('SELECT 1 / 0').catch(error => error);
   if (!(error instanceof PostgresError)) throw error;
-  same<[typeof error.code, typeof error.position, typeof error.name], [string, number | undefined, 'PostgresError']>(true);
+  same<[typeof error.code, typeof error.position, typeof error.name], [string, number | undefined, 'PostgresError']>(
+    true
+  );
   assert.equal(new PostgresError({ code: 'XX000', message: 'm', position: '3' }).position, 3);
   const aborted: unknown = await client.query('SELECT 1', [], { signal: AbortSignal.abort() }).catch(error => error);
   assert.ok(aborted instanceof AbortError && aborted.code === 'ABORT_ERR');
-  const used: unknown = await client.getResults().then(() => client.copyDone()).catch(error => error);
-  assert.ok(used instanceof UsageError && used.code === '34000' || used instanceof UsageError);
+  const used: unknown = await client
+    .getResults()
+    .then(() => client.copyDone())
+    .catch(error => error);
+  assert.ok((used instanceof UsageError && used.code === '34000') || used instanceof UsageError);
   const lost = new ConnectionError('lost', { code: '08006', cause: used, sent: true });
   assert.equal(lost.sent, true);
 }
@@ -242,7 +335,13 @@ async function life(config: Config & { host: string; port: number }): Promise<vo
   const socket: ByteStream = ({ host, port }) => connectSocket(port, host);
   const address: ServerAddress = { host: config.host, port: config.port };
   const client = new Client({
-    ...config, ...address, password, socket, statement_cache: 10, search_path: 'public', connect_timeout: '9',
+    ...config,
+    ...address,
+    password,
+    socket,
+    statement_cache: 10,
+    search_path: 'public',
+    connect_timeout: '9',
     decode: { 23: Number }
   });
   client.onNotice = message => assert.ok(message.length);

@@ -19,7 +19,10 @@ async function measure(queries, where) {
 describe('Very many pending queries', function () {
   this.timeout(180000);
 
-  for (const [where, name, count] of [['wire', 'on the wire', 1000000], ['client', 'in the client', 200000]]) {
+  for (const [where, name, count] of [
+    ['wire', 'on the wire', 1000000],
+    ['client', 'in the client', 200000]
+  ]) {
     it(`are answered in order, and take little memory while they wait ${name}`, async () => {
       const many = await measure(count, where);
       assert.equal(many.waiting, count + 1);

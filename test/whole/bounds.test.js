@@ -19,7 +19,10 @@ describe('What waits', () => {
     await sleep(20);
     assert.ok(client.bufferedBytes > 1e6, `${client.bufferedBytes} bytes`);
     wire.resume();
-    for (const { rows: [row] } of await Promise.all(queries)) assert.equal(row.n, 100000);
+    for (const {
+      rows: [row]
+    } of await Promise.all(queries))
+      assert.equal(row.n, 100000);
     await drained;
     assert.deepEqual([client.pending, client.bufferedBytes], [0, 0]);
   });
@@ -51,7 +54,9 @@ describe('What waits', () => {
     });
     const rows = client.query("SELECT repeat('x', 1000) FROM generate_series(1, 50000)", [], { stream: slow });
     let answered = false;
-    const behind = client.query('SELECT 1 AS one').then(() => { answered = true; });
+    const behind = client.query('SELECT 1 AS one').then(() => {
+      answered = true;
+    });
     while (taken.length === 0) await sleep(1);
     await sleep(100);
     const { bytes } = wire.stats;

@@ -13,9 +13,15 @@ const { sharedServer } = require('../support');
 const root = path.join(__dirname, '../..');
 
 /** All entry points in one program. */
-const PROGRAM = Object.keys(require('../../package.json').exports).filter(name => !/\*|json$|register/.test(name)) // which hooks into require: a bundle has none
-  .map((name, index) => `import * as entry${index} from 'quickgres${name.slice(1)}';\nglobalThis.entries = [...globalThis.entries ?? [], entry${index}];`)
-  .join('\n') + `
+const PROGRAM =
+  Object.keys(require('../../package.json').exports)
+    .filter(name => !/\*|json$|register/.test(name)) // which hooks into require: a bundle has none
+    .map(
+      (name, index) =>
+        `import * as entry${index} from 'quickgres${name.slice(1)}';\nglobalThis.entries = [...globalThis.entries ?? [], entry${index}];`
+    )
+    .join('\n') +
+  `
 import { Pool } from 'quickgres/pool';
 import { sql } from 'quickgres/sql';
 const pool = new Pool(JSON.parse(process.env.SERVER));
@@ -47,8 +53,13 @@ describe('A bundle by esbuild', () => {
   it('of modules and one of CommonJS run, with all entry points, as the guide says', async () => {
     await bundleByGuide(path.join(folder, 'program.mjs'), path.join(folder, 'bundle.mjs'));
     await build({
-      entryPoints: [path.join(folder, 'program.mjs')], outfile: path.join(folder, 'bundle.cjs'), bundle: true, format: 'cjs', platform: 'node',
-      external: ['cloudflare:*'], logLevel: 'error'
+      entryPoints: [path.join(folder, 'program.mjs')],
+      outfile: path.join(folder, 'bundle.cjs'),
+      bundle: true,
+      format: 'cjs',
+      platform: 'node',
+      external: ['cloudflare:*'],
+      logLevel: 'error'
     });
     for (const name of ['bundle.mjs', 'bundle.cjs']) assert.equal(await run(name), '42 true\n', name);
   });

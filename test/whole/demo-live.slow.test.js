@@ -30,7 +30,8 @@ describe('The live table of the demo, over HTTP/2', function () {
     const context = await browser.newContext({ ignoreHTTPSErrors: true });
     const pages = await Promise.all(Array.from({ length: 10 }, () => context.newPage()));
     for (const page of pages) await page.goto(`${demo.url}?limit=0`);
-    const shows = (page, first) => page.waitForFunction(text => document.querySelector('#votes li')?.textContent === text, first);
+    const shows = (page, first) =>
+      page.waitForFunction(text => document.querySelector('#votes li')?.textContent === text, first);
     for (const page of pages) await shows(page, 'Ada 0');
     assert.equal(await pages[0].evaluate(() => performance.getEntriesByType('navigation')[0].nextHopProtocol), 'h2');
     await pages[0].click('text=Grace');

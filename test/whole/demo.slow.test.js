@@ -15,7 +15,9 @@ describe('the demo', function () {
   let demo;
   const lines = [];
 
-  before(async () => { demo = await begin(lines); });
+  before(async () => {
+    demo = await begin(lines);
+  });
   after(() => end(demo));
 
   const get = name => fetch(new URL(name, demo.url));
@@ -32,9 +34,16 @@ describe('the demo', function () {
       page.on('pageerror', error => complaints.push(error));
       await page.addInitScript(() => {
         window.shifted = [];
-        new PerformanceObserver(seen => window.shifted.push(...seen.getEntries().map(({ value, sources }) =>
-          `${value} ${sources.map(({ node }) => node?.id || node?.className || node?.nodeName)}`)))
-          .observe({ type: 'layout-shift', buffered: true });
+        new PerformanceObserver(seen =>
+          window.shifted.push(
+            ...seen
+              .getEntries()
+              .map(
+                ({ value, sources }) =>
+                  `${value} ${sources.map(({ node }) => node?.id || node?.className || node?.nodeName)}`
+              )
+          )
+        ).observe({ type: 'layout-shift', buffered: true });
       });
       await page.goto(`${demo.url}?limit=${ROWS}`);
     });
@@ -55,16 +64,24 @@ describe('the demo', function () {
       for await (const row of rows(get(`/rows?limit=${ROWS}`), { decode: false })) expected.push(row);
       assert.equal(await page.evaluate(() => window.demo.rows()), ROWS);
       for (let from = 0; from < ROWS; from += 9973) {
-        const seen = await page.evaluate(
-          at => Array.from({ length: 27 }, (_, i) => window.demo.row(at + i)), from);
+        const seen = await page.evaluate(at => Array.from({ length: 27 }, (_, i) => window.demo.row(at + i)), from);
         assert.deepEqual(seen, expected.slice(from, from + 27));
       }
     });
 
     it('compares it with the same rows as JSON, and keeps a picture', async () => {
-      const all = await page.evaluate(async () => (await window.demo.all).map(({ kind, rows, error, busy, spent, first, total }) =>
-        ({ kind, rows, error, measured: busy > 0 && spent > 0 && first > 0 && total >= first })));
-      assert.deepEqual(all, ['rows', 'objects', 'ndjson', 'json'].map(kind => ({ kind, rows: ROWS, error: undefined, measured: true })));
+      const all = await page.evaluate(async () =>
+        (await window.demo.all).map(({ kind, rows, error, busy, spent, first, total }) => ({
+          kind,
+          rows,
+          error,
+          measured: busy > 0 && spent > 0 && first > 0 && total >= first
+        }))
+      );
+      assert.deepEqual(
+        all,
+        ['rows', 'objects', 'ndjson', 'json'].map(kind => ({ kind, rows: ROWS, error: undefined, measured: true }))
+      );
       assert.equal(await page.evaluate(async () => (await window.demo.all).every(({ rounds }) => rounds === 3)), true);
       const figures = await page.evaluate(async () => (await window.demo.all).map(({ first, busy }) => [first, busy]));
       const said = await page.locator('#verdict').innerText();
@@ -72,12 +89,23 @@ describe('the demo', function () {
       assert.equal(times.length, 8);
       const near = (a, b) => assert.ok(Math.abs(a - b) <= Math.max(1, b / 50), said);
       figures.forEach(([first, busy], i) => [near(times[i], first), near(times[i + 4], busy)]);
-      for (const [kind, title] of [['rows', 'Rows as they are'], ['objects', 'Plain objects'], ['ndjson', 'ndjson'], ['json', 'JSON']]) {
+      for (const [kind, title] of [
+        ['rows', 'Rows as they are'],
+        ['objects', 'Plain objects'],
+        ['ndjson', 'ndjson'],
+        ['json', 'JSON']
+      ]) {
         const panel = page.locator(`#${kind}-panel`);
         assert.match(await panel.locator('h2').innerText(), new RegExp(`^${title}`));
         assert.equal(await panel.locator('output').innerText(), '100,000');
-        assert.deepEqual(await panel.locator('dt').allInnerTexts(),
-          ['first row', 'all rows', 'CPU of Node', 'CPU of the page', 'longest freeze', 'received']);
+        assert.deepEqual(await panel.locator('dt').allInnerTexts(), [
+          'first row',
+          'all rows',
+          'CPU of Node',
+          'CPU of the page',
+          'longest freeze',
+          'received'
+        ]);
         for (const fact of await panel.locator('dd').allInnerTexts()) assert.match(fact, /^[\d.]+ (ms|s|MB)$/);
       }
       assert.match(await page.locator('header').innerText(), /CPU of Node is .* CPU of the page is /);
@@ -87,8 +115,11 @@ describe('the demo', function () {
 
     it('does not move when facts come, and cuts no column off at a width of 1280', async () => {
       assert.deepEqual(await page.evaluate(() => window.shifted), []);
-      const cut = await page.evaluate(() => [document.documentElement, ...document.querySelectorAll('#scroller, .head > *, .body > div > *')]
-        .filter(element => element.scrollWidth > element.clientWidth).map(element => element.textContent));
+      const cut = await page.evaluate(() =>
+        [document.documentElement, ...document.querySelectorAll('#scroller, .head > *, .body > div > *')]
+          .filter(element => element.scrollWidth > element.clientWidth)
+          .map(element => element.textContent)
+      );
       assert.deepEqual(cut, []);
     });
 
@@ -122,7 +153,10 @@ describe('the demo', function () {
     });
 
     it('shows a million rows to the last one, by wheel, key and scrollbar', async () => {
-      assert.match(fs.readFileSync(path.join(__dirname, '../../README.md'), 'utf8'), /the demo: a million rows in the browser/);
+      assert.match(
+        fs.readFileSync(path.join(__dirname, '../../README.md'), 'utf8'),
+        /the demo: a million rows in the browser/
+      );
       await page.goto(demo.url);
       assert.equal(await page.inputValue('#limit'), '100000');
       await page.goto(`${demo.url}?limit=1000000`);
@@ -130,15 +164,23 @@ describe('the demo', function () {
       await page.click('#stop'); // JSON of a million rows keeps the page busy
       await page.evaluate(() => window.demo.all);
       const where = async (text, timeout = 60000) => {
-        await page.waitForFunction(part => document.querySelector('#where').textContent.includes(part), text, { timeout });
+        await page.waitForFunction(part => document.querySelector('#where').textContent.includes(part), text, {
+          timeout
+        });
       };
-      const toTop = () => page.evaluate(() => { document.querySelector('#scroller').scrollTop = 0; });
+      const toTop = () =>
+        page.evaluate(() => {
+          document.querySelector('#scroller').scrollTop = 0;
+        });
       await page.hover('#scroller');
       // A browser that is short of time may lose a turn of the wheel.
       for (let seen = false; !seen;) {
         await toTop();
         await page.mouse.wheel(0, 2800); // a hundred rows
-        seen = await where('101 to ', 5000).then(() => true, () => false);
+        seen = await where('101 to ', 5000).then(
+          () => true,
+          () => false
+        );
       }
       await page.focus('#scroller');
       await page.keyboard.press('End');

@@ -16,7 +16,9 @@ describe('the demo', function () {
   let demo;
   const lines = [];
 
-  before(async () => { demo = await begin(lines); });
+  before(async () => {
+    demo = await begin(lines);
+  });
   after(() => end(demo));
 
   it('has a server for programs of one’s own while it runs, with the table of the README', async () => {
@@ -63,7 +65,12 @@ describe('the demo', function () {
 
   it('passes on the protocol bytes of as many rows as are asked for', async () => {
     const { rows } = await import('../../client-parser/index.js');
-    for (const [query, count] of [['', 10000], ['?limit=0', 0], ['?limit=1', 1], ['?limit=250001', 250001]]) {
+    for (const [query, count] of [
+      ['', 10000],
+      ['?limit=0', 0],
+      ['?limit=1', 1],
+      ['?limit=250001', 250001]
+    ]) {
       const response = await get(`/rows${query}`);
       assert.equal(response.headers.get('content-type'), 'application/x-postgresql');
       const result = rows(response);
@@ -87,9 +94,14 @@ describe('the demo', function () {
   });
 
   it('is reached from this machine only', async () => {
-    const outside = Object.values(os.networkInterfaces()).flat().filter(({ internal, family }) => !internal && family === 'IPv4');
+    const outside = Object.values(os.networkInterfaces())
+      .flat()
+      .filter(({ internal, family }) => !internal && family === 'IPv4');
     for (const { address } of outside) {
-      await assert.rejects(fetch(`http://${address}:${new URL(demo.url).port}/`), ({ cause }) => cause.code === 'ECONNREFUSED');
+      await assert.rejects(
+        fetch(`http://${address}:${new URL(demo.url).port}/`),
+        ({ cause }) => cause.code === 'ECONNREFUSED'
+      );
     }
   });
 
@@ -123,7 +135,9 @@ describe('the demo', function () {
     };
 
     it('goes on with a new connection, and without one says what is wrong', async function () {
-      await own.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()");
+      await own.sql(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
+      );
       while ((await rowsOf('/rows.json'))[0] !== 200) await sleep(50);
       await proxy.stop();
       while ((await rowsOf('/rows'))[0] === 200) await sleep(50);
@@ -140,7 +154,10 @@ describe('the demo', function () {
         await page.goto(other.url);
         await page.evaluate(() => window.demo.all);
         for (const kind of ['rows', 'objects', 'ndjson', 'json']) {
-          assert.match(await page.locator(`#${kind}-panel .error`).innerText(), /^503 Service Unavailable: the database did not answer: /);
+          assert.match(
+            await page.locator(`#${kind}-panel .error`).innerText(),
+            /^503 Service Unavailable: the database did not answer: /
+          );
         }
       } finally {
         await browser.close();
@@ -150,13 +167,17 @@ describe('the demo', function () {
 
   describe('at its end', () => {
     /** Processes that have the demo's folder in their command line. */
-    const processes = () => fs.readdirSync('/proc').filter(pid => /^\d+$/.test(pid)).filter(pid => {
-      try {
-        return fs.readFileSync(`/proc/${pid}/cmdline`, 'latin1').includes(demo.directory);
-      } catch {
-        return false; // it has just ended
-      }
-    });
+    const processes = () =>
+      fs
+        .readdirSync('/proc')
+        .filter(pid => /^\d+$/.test(pid))
+        .filter(pid => {
+          try {
+            return fs.readFileSync(`/proc/${pid}/cmdline`, 'latin1').includes(demo.directory);
+          } catch {
+            return false; // it has just ended
+          }
+        });
 
     it('leaves no process and no file after Ctrl-C', async function () {
       if (process.platform !== 'linux') this.skip(); // it looks in /proc

@@ -13,7 +13,10 @@ const { sharedServer } = require('../support');
 
 const run = promisify(execFile);
 const folder = path.join(__dirname, '../ecosystem', 'pg');
-const scenarios = fs.readdirSync(folder).map(name => name.replace('.js', '')).filter(name => name !== 'run');
+const scenarios = fs
+  .readdirSync(folder)
+  .map(name => name.replace('.js', ''))
+  .filter(name => name !== 'run');
 
 describe('The ecosystem of node-postgres', () => {
   let server;
@@ -28,9 +31,14 @@ describe('The ecosystem of node-postgres', () => {
     await server.sql(`CREATE DATABASE "${database}"`);
     try {
       const config = JSON.stringify({ ...server.config, host: server.host, port: server.port, database });
-      const { stdout } = await run(process.execPath, [path.join(folder, 'run.js'), implementation, scenario, config],
-        { env: { ...process.env, NODE_OPTIONS: '', ...env }, timeout: 60000 });
-      return stdout.replaceAll(database, 'DATABASE').split('\n').filter(line => line.startsWith('[')); // others log, too
+      const { stdout } = await run(process.execPath, [path.join(folder, 'run.js'), implementation, scenario, config], {
+        env: { ...process.env, NODE_OPTIONS: '', ...env },
+        timeout: 60000
+      });
+      return stdout
+        .replaceAll(database, 'DATABASE')
+        .split('\n')
+        .filter(line => line.startsWith('[')); // others log, too
     } finally {
       await server.sql(`DROP DATABASE "${database}" WITH (FORCE)`);
     }
@@ -53,7 +61,11 @@ describe('The ecosystem of node-postgres', () => {
       const config = JSON.stringify({ ...server.config, host: server.host, port: server.port });
       const seen = async (...args) => {
         const env = { ...process.env, NODE_OPTIONS: '', ALIAS: alias };
-        const { stdout } = await run(process.execPath, [...args, `${tracer}.js`, config], { cwd: path.join(folder, '..', 'tracing'), env, timeout: 60000 });
+        const { stdout } = await run(process.execPath, [...args, `${tracer}.js`, config], {
+          cwd: path.join(folder, '..', 'tracing'),
+          env,
+          timeout: 60000
+        });
         return [...new Set(JSON.parse(stdout).map(each => JSON.stringify(each)))].sort(); // pg tells some twice, and in another order
       };
       try {

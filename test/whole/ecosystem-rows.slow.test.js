@@ -42,10 +42,20 @@ describe('The ecosystem, rows', () => {
   it('in lodash', async () => {
     const _ = await load('lodash');
     const result = await same(rows => ({
-      plain: rows.map(_.isPlainObject), by: _.keyBy(rows, 'id'), groups: _.groupBy(rows, 'is it'), clone: _.cloneDeep(rows),
-      some: _.map(rows, row => _.pick(row, ['id', 'doc.b'])), others: _.omit(rows[0], 'name'), merged: _.merge({}, rows[0], { doc: { c: 1 } }),
-      sorted: _.orderBy(rows, ['id'], ['desc']), unequal: _.isEqual(rows[0], rows[1]), equal: _.isEqual(rows[0], _.cloneDeep(rows[0])),
-      mapped: _.mapValues(rows[0], String), found: _.find(rows, { name: 'name 2' }), size: _.size(rows[0]), pairs: _.toPairs(rows[0])
+      plain: rows.map(_.isPlainObject),
+      by: _.keyBy(rows, 'id'),
+      groups: _.groupBy(rows, 'is it'),
+      clone: _.cloneDeep(rows),
+      some: _.map(rows, row => _.pick(row, ['id', 'doc.b'])),
+      others: _.omit(rows[0], 'name'),
+      merged: _.merge({}, rows[0], { doc: { c: 1 } }),
+      sorted: _.orderBy(rows, ['id'], ['desc']),
+      unequal: _.isEqual(rows[0], rows[1]),
+      equal: _.isEqual(rows[0], _.cloneDeep(rows[0])),
+      mapped: _.mapValues(rows[0], String),
+      found: _.find(rows, { name: 'name 2' }),
+      size: _.size(rows[0]),
+      pairs: _.toPairs(rows[0])
     }));
     assert.deepEqual(result.plain, [true, true, true]);
     assert.equal(result.unequal, false);
@@ -53,22 +63,37 @@ describe('The ecosystem, rows', () => {
 
   it('in Handlebars', async () => {
     const { compile } = await load('handlebars');
-    const template = compile('{{#each rows}}{{id}}: {{name}} {{[is it]}} {{doc.b.[0]}} {{#each list}}<{{this}}>{{/each}}{{#unless nothing}}-{{/unless}}\n{{/each}}');
+    const template = compile(
+      '{{#each rows}}{{id}}: {{name}} {{[is it]}} {{doc.b.[0]}} {{#each list}}<{{this}}>{{/each}}{{#unless nothing}}-{{/unless}}\n{{/each}}'
+    );
     assert.match(await same(rows => template({ rows })), /^1: name 1 false 1 <1><>-$/m);
   });
 
   it('in csv-stringify', async () => {
     const { stringify } = await load('csv-stringify/sync');
     const csv = await same(rows => stringify(rows, { header: true, cast: { date: date => date.toISOString() } }));
-    assert.match(csv, /^id,name,nothing,is it,list,doc,at,price,quarter,text\n1,name 1,,,"\[1,null\]","\{""b"":\[1\]\}",2024-02-29T12:34:56.789Z,1.50,0.25,"it, ""quoted"""\n/);
+    assert.match(
+      csv,
+      /^id,name,nothing,is it,list,doc,at,price,quarter,text\n1,name 1,,,"\[1,null\]","\{""b"":\[1\]\}",2024-02-29T12:34:56.789Z,1.50,0.25,"it, ""quoted"""\n/
+    );
   });
 
   it('in Zod', async () => {
     const { z } = await load('zod');
-    const schema = z.array(z.strictObject({
-      id: z.number().int(), name: z.string(), nothing: z.null(), 'is it': z.boolean(), list: z.array(z.number().nullable()),
-      doc: z.object({ b: z.array(z.number()) }), at: z.date(), price: z.coerce.number(), quarter: z.number(), text: z.string()
-    }));
+    const schema = z.array(
+      z.strictObject({
+        id: z.number().int(),
+        name: z.string(),
+        nothing: z.null(),
+        'is it': z.boolean(),
+        list: z.array(z.number().nullable()),
+        doc: z.object({ b: z.array(z.number()) }),
+        at: z.date(),
+        price: z.coerce.number(),
+        quarter: z.number(),
+        text: z.string()
+      })
+    );
     assert.equal((await same(rows => schema.parse(rows)))[0].price, 1.5);
     // What `as: 'json'` and JSON.stringify make of a timestamptz are both what validators of ISO 8601 take.
     const at = z.array(z.object({ at: z.iso.datetime({ offset: true }) }));
@@ -82,17 +107,27 @@ describe('The ecosystem, rows', () => {
   });
 
   it('in devalue', async () => {
-    const { parse, stringify, uneval } = await import(pathToFileURL(createRequire(path.join(folder, 'package.json')).resolve('devalue')));
+    const { parse, stringify, uneval } = await import(
+      pathToFileURL(createRequire(path.join(folder, 'package.json')).resolve('devalue'))
+    );
     assert.deepStrictEqual(await same(rows => parse(stringify(rows))), rows);
     await same(rows => uneval(rows));
   });
 
   /** What a test runner prints: that of each test that has to fail, by its name. */
   async function failuresOf(program, args) {
-    const env = { ...process.env, NODE_OPTIONS: '', FORCE_COLOR: '0', NO_COLOR: '1', CI: '', SERVER: JSON.stringify(server.config) };
+    const env = {
+      ...process.env,
+      NODE_OPTIONS: '',
+      FORCE_COLOR: '0',
+      NO_COLOR: '1',
+      CI: '',
+      SERVER: JSON.stringify(server.config)
+    };
     const { code, output } = await new Promise(resolve => {
       execFile(process.execPath, [program, ...args], { cwd: folder, env, timeout: 110000 }, (error, stdout, stderr) =>
-        resolve({ code: error?.code, output: stdout + stderr }));
+        resolve({ code: error?.code, output: stdout + stderr })
+      );
     });
     assert.equal(code, 1, output);
     return output;
@@ -113,15 +148,28 @@ describe('The ecosystem, rows', () => {
 
   it('in Jest, and structs', async function () {
     this.timeout(120000);
-    const output = await failuresOf(path.join(folder, 'node_modules/jest/bin/jest.js'), ['-c', 'rows/jest.config.js', '--runInBand', '--cache=false']);
+    const output = await failuresOf(path.join(folder, 'node_modules/jest/bin/jest.js'), [
+      '-c',
+      'rows/jest.config.js',
+      '--runInBand',
+      '--cache=false'
+    ]);
     assert.match(output, /Tests: +4 failed, 1 passed/);
     check(output, /^ {2}● fails: /m);
   });
 
   it('in Vitest, and structs', async function () {
     this.timeout(120000);
-    const output = await failuresOf(path.join(folder, 'node_modules/vitest/vitest.mjs'),
-      ['run', '--root', 'rows', '--dir', '.', '--reporter', 'default', 'rows.test.mjs']);
+    const output = await failuresOf(path.join(folder, 'node_modules/vitest/vitest.mjs'), [
+      'run',
+      '--root',
+      'rows',
+      '--dir',
+      '.',
+      '--reporter',
+      'default',
+      'rows.test.mjs'
+    ]);
     check(output, /^ *FAIL +rows\.test\.mjs > fails: /m);
   });
 });

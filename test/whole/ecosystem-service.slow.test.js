@@ -11,8 +11,11 @@ const { installed } = require('../support/folder');
 const { NODE_V8_COVERAGE, ...env } = process.env; // compilers are not what is tested
 
 /** Runs a program of the folder's; what it prints where it fails. */
-const run = (program, args, more) => promisify(execFile)(process.execPath, [program, ...args], { env: { ...env, ...more } })
-  .then(() => '', error => error.stdout + error.stderr);
+const run = (program, args, more) =>
+  promisify(execFile)(process.execPath, [program, ...args], { env: { ...env, ...more } }).then(
+    () => '',
+    error => error.stdout + error.stderr
+  );
 
 describe('A service in TypeScript, with Fastify', function () {
   this.timeout(120000);
@@ -32,7 +35,12 @@ describe('A service in TypeScript, with Fastify', function () {
   it('passes its tests, which Vitest runs', async () => {
     const server = await startServer({ external: false });
     try {
-      assert.equal(await run(path.join(modules, 'vitest/vitest.mjs'), ['run', '--root', folder], { SERVER: JSON.stringify(server.config) }), '');
+      assert.equal(
+        await run(path.join(modules, 'vitest/vitest.mjs'), ['run', '--root', folder], {
+          SERVER: JSON.stringify(server.config)
+        }),
+        ''
+      );
     } finally {
       await server.stop();
     }

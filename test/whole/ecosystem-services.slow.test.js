@@ -42,10 +42,15 @@ await (service.pool ?? service.sql).end();
 `;
 
 const JSON_TYPE = 'application/json; charset=utf-8';
-const TWO = [{ id: 1, name: 'pen', price: 2 }, { id: 2, name: 'ink', price: 6 }];
+const TWO = [
+  { id: 1, name: 'pen', price: 2 },
+  { id: 2, name: 'ink', price: 6 }
+];
 const HUNDRED = [...TWO, ...Array.from({ length: 98 }, (_, n) => ({ id: 3 + n, name: 'another thing', price: n }))];
 const SEEN = [
-  { id: 2, price: 6 }, null, 'sold out',
+  { id: 2, price: 6 },
+  null,
+  'sold out',
   [200, JSON_TYPE, null, true, JSON.stringify(TWO)],
   [200, JSON_TYPE, 'gzip', true, JSON.stringify(HUNDRED)],
   [500, null, null, false, '']
@@ -71,7 +76,11 @@ describe('A service of one pool, four kinds of queries and a JSON route', () => 
       fs.writeFileSync(path.join(folder, 'program.mjs'), PROGRAM);
       const url = `postgres://${user}:${password}@${host}:${port}/${database}?options=${encodeURIComponent(`-c search_path=service_${name}`)}`;
       const env = { ...process.env, DATABASE_URL: url, PORT: '0' };
-      const { stdout } = await promisify(execFile)(process.execPath, ['program.mjs'], { cwd: folder, env, timeout: 20000 });
+      const { stdout } = await promisify(execFile)(process.execPath, ['program.mjs'], {
+        cwd: folder,
+        env,
+        timeout: 20000
+      });
       assert.deepEqual(JSON.parse(stdout), SEEN);
     });
   }
@@ -81,7 +90,9 @@ describe('A service of one pool, four kinds of queries and a JSON route', () => 
   it('needs no more characters than with postgres', () => {
     const [ours, theirs] = ['quickgres', 'postgres'].map(name => written(name).length);
     assert.ok(ours <= theirs, `${ours} characters, ${theirs} with postgres`);
-    const said = /\[the same service\].* is (\d+) % longer/.exec(fs.readFileSync(path.join(SUPPORT, '../../README.md'), 'utf8'));
+    const said = /\[the same service\].* is (\d+) % longer/.exec(
+      fs.readFileSync(path.join(SUPPORT, '../../README.md'), 'utf8')
+    );
     assert.equal(Number(said[1]), Math.floor((theirs / ours - 1) * 100));
   });
 

@@ -17,24 +17,47 @@ describe('The ecosystem, replaced clocks', function () {
   before(async function () {
     folder = installed(this, 'ecosystem');
     const { config } = await sharedServer();
-    run = (program, ...args) => promisify(execFile)(process.execPath, [path.join(folder, program), ...args],
-      { cwd: folder, env: { ...env, NODE_OPTIONS: '', NO_COLOR: '1', SERVER: JSON.stringify(config) }, timeout: 60000 });
+    run = (program, ...args) =>
+      promisify(execFile)(process.execPath, [path.join(folder, program), ...args], {
+        cwd: folder,
+        env: { ...env, NODE_OPTIONS: '', NO_COLOR: '1', SERVER: JSON.stringify(config) },
+        timeout: 60000
+      });
   });
 
   it('of sinon run no timer again and again', async () => {
     const { stdout } = await run('timers/sinon.js');
-    const lines = stdout.trim().split('\n').map(line => JSON.parse(line));
+    const lines = stdout
+      .trim()
+      .split('\n')
+      .map(line => JSON.parse(line));
     assert.equal(lines.length, 6);
     for (const [, open, , end] of lines) assert.ok(open <= 1 && end === 0, stdout);
   });
 
   it('of Jest run no timer again and again', async () => {
-    const { stderr } = await run('node_modules/jest/bin/jest.js', '-c', 'timers/jest.config.js', '--runInBand', '--cache=false');
+    const { stderr } = await run(
+      'node_modules/jest/bin/jest.js',
+      '-c',
+      'timers/jest.config.js',
+      '--runInBand',
+      '--cache=false'
+    );
     assert.match(stderr, /Tests: +2 passed, 2 total/);
   });
 
   it('of Vitest run no timer again and again', async () => {
-    const { stdout } = await run('node_modules/vitest/vitest.mjs', 'run', '--root', 'timers', '--dir', '.', '--reporter', 'default', 'timers.test.mjs');
+    const { stdout } = await run(
+      'node_modules/vitest/vitest.mjs',
+      'run',
+      '--root',
+      'timers',
+      '--dir',
+      '.',
+      '--reporter',
+      'default',
+      'timers.test.mjs'
+    );
     assert.match(stdout, /Tests {2}2 passed \(2\)/);
   });
 });

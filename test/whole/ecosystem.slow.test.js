@@ -15,7 +15,7 @@ const { connected, sharedServer } = require('../support');
 
 /** Waits until a condition holds. */
 async function until(condition) {
-  while (!await condition()) await new Promise(resolve => setTimeout(resolve, 10));
+  while (!(await condition())) await new Promise(resolve => setTimeout(resolve, 10));
 }
 
 /** Closes a server, and what its readers have left open. */
@@ -40,7 +40,8 @@ describe('The ecosystem', () => {
       await server.sql('CREATE SCHEMA kysely');
       pool = new Pool({ ...server.config, search_path: 'kysely, public' });
       db = new kysely.Kysely({ dialect: new QuickgresDialect(pool) });
-      await db.schema.createTable('pets')
+      await db.schema
+        .createTable('pets')
         .addColumn('id', 'serial', column => column.primaryKey())
         .addColumn('name', 'text', column => column.notNull().unique())
         .addColumn('tags', 'jsonb')
@@ -52,16 +53,33 @@ describe('The ecosystem', () => {
       await server.sql('DROP SCHEMA kysely CASCADE');
     });
 
-    const add = (to, name) => to.insertInto('pets').values({ name }).returning(['id', 'name']).executeTakeFirstOrThrow();
+    const add = (to, name) =>
+      to.insertInto('pets').values({ name }).returning(['id', 'name']).executeTakeFirstOrThrow();
 
     it('selects and inserts, with values of every kind', async () => {
       const born = new Date('2020-02-29T12:00:00Z');
-      const { numInsertedOrUpdatedRows } = await db.insertInto('pets')
-        .values([{ name: 'Rex', tags: { good: true }, born }, { name: 'Tom', tags: null, born: null }]).executeTakeFirst();
+      const { numInsertedOrUpdatedRows } = await db
+        .insertInto('pets')
+        .values([
+          { name: 'Rex', tags: { good: true }, born },
+          { name: 'Tom', tags: null, born: null }
+        ])
+        .executeTakeFirst();
       assert.equal(numInsertedOrUpdatedRows, 2n);
       assert.deepEqual(await add(db, 'Kit'), { id: 3, name: 'Kit' });
-      const rows = await db.selectFrom('pets').select(['name', 'tags', 'born']).where('id', '<', 3).orderBy('id').execute();
-      assert.deepEqual(rows.map(({ name, tags }) => ({ name, tags })), [{ name: 'Rex', tags: { good: true } }, { name: 'Tom', tags: null }]);
+      const rows = await db
+        .selectFrom('pets')
+        .select(['name', 'tags', 'born'])
+        .where('id', '<', 3)
+        .orderBy('id')
+        .execute();
+      assert.deepEqual(
+        rows.map(({ name, tags }) => ({ name, tags })),
+        [
+          { name: 'Rex', tags: { good: true } },
+          { name: 'Tom', tags: null }
+        ]
+      );
       assert.deepEqual(rows[0].born, born);
       const { numDeletedRows } = await db.deleteFrom('pets').executeTakeFirst();
       assert.equal(numDeletedRows, 3n);
@@ -73,25 +91,39 @@ describe('The ecosystem', () => {
       const adding = Promise.all(names.map(name => add(db, name)));
       await new Promise(setImmediate);
       assert.ok(pool.stats.pending > 1, `${pool.stats.pending} pending`);
-      assert.deepEqual((await adding).map(({ name }) => name), names);
+      assert.deepEqual(
+        (await adding).map(({ name }) => name),
+        names
+      );
     });
 
     it('commits and rolls back, beside others', async () => {
       let other;
-      await db.transaction().setIsolationLevel('serializable').execute(async trx => {
-        await add(trx, 'inside');
-        other = add(db, 'outside');
-        await add(trx, 'still inside');
-        const { rows: [{ level }] } = await kysely.sql`SELECT current_setting('transaction_isolation') AS level`.execute(trx);
-        assert.equal(level, 'serializable');
-      });
+      await db
+        .transaction()
+        .setIsolationLevel('serializable')
+        .execute(async trx => {
+          await add(trx, 'inside');
+          other = add(db, 'outside');
+          await add(trx, 'still inside');
+          const {
+            rows: [{ level }]
+          } = await kysely.sql`SELECT current_setting('transaction_isolation') AS level`.execute(trx);
+          assert.equal(level, 'serializable');
+        });
       await other;
-      await assert.rejects(db.transaction().execute(async trx => {
-        await add(trx, 'nobody');
-        throw new Error('changed my mind');
-      }), /changed my mind/);
+      await assert.rejects(
+        db.transaction().execute(async trx => {
+          await add(trx, 'nobody');
+          throw new Error('changed my mind');
+        }),
+        /changed my mind/
+      );
       const rows = await db.selectFrom('pets').select('name').orderBy('name').execute();
-      assert.deepEqual(rows.map(({ name }) => name), ['inside', 'outside', 'still inside']);
+      assert.deepEqual(
+        rows.map(({ name }) => name),
+        ['inside', 'outside', 'still inside']
+      );
     });
 
     it('goes back to savepoints', async () => {
@@ -108,7 +140,10 @@ describe('The ecosystem', () => {
     it('rejects with the error of the server, and goes on', async () => {
       await add(db, 'Rex');
       await assert.rejects(add(db, 'Rex'), { name: 'PostgresError', code: '23505', constraint: 'pets_name_key' });
-      await assert.rejects(db.transaction().execute(trx => add(trx, 'Rex')), { code: '23505' });
+      await assert.rejects(
+        db.transaction().execute(trx => add(trx, 'Rex')),
+        { code: '23505' }
+      );
       assert.deepEqual((await add(db, 'Tom')).name, 'Tom');
     });
 
@@ -148,7 +183,9 @@ describe('The ecosystem', () => {
     },
     async Hono(pool) {
       const { fetch } = require('../ecosystem/hono')(pool);
-      const web = require('../ecosystem/node_modules/@hono/node-server').createAdaptorServer({ fetch }).listen(0, '127.0.0.1');
+      const web = require('../ecosystem/node_modules/@hono/node-server')
+        .createAdaptorServer({ fetch })
+        .listen(0, '127.0.0.1');
       await once(web, 'listening');
       return { port: web.address().port, close: () => close(web) };
     }
@@ -190,7 +227,10 @@ describe('The ecosystem', () => {
         const reader = response.body.getReader();
         await reader.read();
         controller.abort();
-        await assert.rejects(reader.read().then(() => reader.read()), { name: 'AbortError' });
+        await assert.rejects(
+          reader.read().then(() => reader.read()),
+          { name: 'AbortError' }
+        );
         await until(() => pool.stats.idle === pool.stats.connected);
         assert.equal((await fetch(url('/users'))).status, 200);
       });
@@ -212,12 +252,17 @@ describe('The ecosystem', () => {
       });
 
       it('answers many at once', async () => {
-        const answers = await Promise.all(Array.from({ length: 50 }, async (_, i) => {
-          const response = await fetch(url(i % 10 === 9 ? '/users/broken' : '/users'));
-          await response.arrayBuffer();
-          return response.status;
-        }));
-        assert.deepEqual(answers, answers.map((_, i) => i % 10 === 9 ? 500 : 200));
+        const answers = await Promise.all(
+          Array.from({ length: 50 }, async (_, i) => {
+            const response = await fetch(url(i % 10 === 9 ? '/users/broken' : '/users'));
+            await response.arrayBuffer();
+            return response.status;
+          })
+        );
+        assert.deepEqual(
+          answers,
+          answers.map((_, i) => (i % 10 === 9 ? 500 : 200))
+        );
       });
     });
   }
@@ -229,13 +274,21 @@ describe('The ecosystem', () => {
       app.addHook('onRequest', async (request, reply) => {
         reply.header('access-control-allow-origin', '*').header('vary', 'Origin');
       });
-      app.addHook('onSend', async (request, reply) => { reply.header('x-sent', 'yes'); });
+      app.addHook('onSend', async (request, reply) => {
+        reply.header('x-sent', 'yes');
+      });
       const { port } = new URL(await app.listen({ port: 0, host: '127.0.0.1' }));
       afterTest(() => Promise.all([app.close(), pool.end()]));
       const ask = async (path, init) => {
         const response = await fetch(`http://127.0.0.1:${port}${path}`, init);
         const header = name => response.headers.get(name);
-        return [response.status, header('access-control-allow-origin'), header('x-sent'), header('vary')?.includes('Origin'), (await response.text()).length > 0];
+        return [
+          response.status,
+          header('access-control-allow-origin'),
+          header('x-sent'),
+          header('vary')?.includes('Origin'),
+          (await response.text()).length > 0
+        ];
       };
       assert.deepEqual(await ask('/users'), [200, '*', 'yes', true, true]);
       assert.deepEqual(await ask('/rows', { headers: { accept: 'image/png' } }), [406, '*', 'yes', true, true]);
@@ -267,8 +320,20 @@ describe('The ecosystem', () => {
         fs.copyFileSync(path.join(__dirname, `../recipes/${name}.mjs`), path.join(folder, `${name}.mjs`));
         const port = await freePort();
         const { host, port: PGPORT, user, database, password = '' } = server.config;
-        const env = { ...process.env, PORT: port, PGHOST: host, PGPORT, PGUSER: user, PGDATABASE: database, PGPASSWORD: password };
-        const program = spawn(process.execPath, [`${name}.mjs`], { cwd: folder, env, stdio: ['ignore', 'ignore', 'inherit'] });
+        const env = {
+          ...process.env,
+          PORT: port,
+          PGHOST: host,
+          PGPORT,
+          PGUSER: user,
+          PGDATABASE: database,
+          PGPASSWORD: password
+        };
+        const program = spawn(process.execPath, [`${name}.mjs`], {
+          cwd: folder,
+          env,
+          stdio: ['ignore', 'ignore', 'inherit']
+        });
         afterTest(async () => {
           program.kill();
           if (program.exitCode === null && program.signalCode === null) await once(program, 'exit');
@@ -276,7 +341,10 @@ describe('The ecosystem', () => {
         const ask = (path, init) => fetch(`http://localhost:${port}${path}`, init);
         await until(async () => {
           assert.equal(program.exitCode, null);
-          return ask('/').then(() => true, () => false);
+          return ask('/').then(
+            () => true,
+            () => false
+          );
         });
         const users = await (await ask('/users')).json();
         const { id, name: known } = users[0];
@@ -294,27 +362,43 @@ describe('The ecosystem', () => {
       this.timeout(120000);
       await skipUnless(this, 'chromium');
       // The fixtures' own dependency.
-      const esbuild = require(require.resolve('esbuild', { paths: [path.dirname(require.resolve('pg-test-fixtures'))] }));
+      const esbuild = require(
+        require.resolve('esbuild', { paths: [path.dirname(require.resolve('pg-test-fixtures'))] })
+      );
       const code = fs.readFileSync(path.join(__dirname, '../recipes/users.jsx'), 'utf8');
-      const { outputFiles: [{ text: script }] } = await esbuild.build({
+      const {
+        outputFiles: [{ text: script }]
+      } = await esbuild.build({
         stdin: {
           contents: `import { StrictMode } from 'react';
             import { createRoot } from 'react-dom/client';
             ${code}
             window.root = createRoot(document.getElementById('root'));
             root.render(<StrictMode><Users /></StrictMode>);`,
-          loader: 'jsx', resolveDir: path.join(__dirname, '../ecosystem')
+          loader: 'jsx',
+          resolveDir: path.join(__dirname, '../ecosystem')
         },
         alias: { 'quickgres/client-parser': path.join(__dirname, '../..', 'client-parser', 'index.js') },
-        bundle: true, format: 'esm', platform: 'browser', jsx: 'automatic', jsxDev: true, write: false, logLevel: 'silent'
+        bundle: true,
+        format: 'esm',
+        platform: 'browser',
+        jsx: 'automatic',
+        jsxDev: true,
+        write: false,
+        logLevel: 'silent'
       });
-      web = http.createServer((request, response) => {
-        if (request.url === '/rows') {
-          // React's strict mode asks twice and leaves once: nothing is sent behind a slow query, so that it can be cancelled.
-          client.queryTo(response, text, [rounds], { alone: true }).catch(() => {});
-        } else if (request.url === '/page.js') response.setHeader('content-type', 'text/javascript').end(script);
-        else response.setHeader('content-type', 'text/html').end('<div id=root></div><script type=module src=/page.js></script>');
-      }).listen(0, '127.0.0.1');
+      web = http
+        .createServer((request, response) => {
+          if (request.url === '/rows') {
+            // React's strict mode asks twice and leaves once: nothing is sent behind a slow query, so that it can be cancelled.
+            client.queryTo(response, text, [rounds], { alone: true }).catch(() => {});
+          } else if (request.url === '/page.js') response.setHeader('content-type', 'text/javascript').end(script);
+          else
+            response
+              .setHeader('content-type', 'text/html')
+              .end('<div id=root></div><script type=module src=/page.js></script>');
+        })
+        .listen(0, '127.0.0.1');
       await once(web, 'listening');
       browser = await launchBrowser();
     });
@@ -336,7 +420,7 @@ describe('The ecosystem', () => {
       rounds = 3;
       await open();
       const { rowCount } = await client.query('SELECT FROM users');
-      await until(async () => await items() === 3 * rowCount);
+      await until(async () => (await items()) === 3 * rowCount);
       const { rows } = await client.query('SELECT name FROM users');
       const names = new Set(rows.map(({ name }) => name));
       assert.ok((await page.locator('li').allTextContents()).every(name => names.has(name)));
@@ -347,7 +431,7 @@ describe('The ecosystem', () => {
       text = "SELECT n AS id, 'x' AS name, repeat('x', 10000) AS filler, pg_sleep(0.02) FROM generate_series(1, $1) n";
       rounds = 10000; // 200 seconds
       await open();
-      await until(async () => await items() > 0);
+      await until(async () => (await items()) > 0);
       await page.evaluate('root.unmount()');
       await until(() => client.pending === 0);
       assert.equal(await items(), 0);
@@ -358,8 +442,11 @@ describe('The ecosystem', () => {
     let api, exporter, provider, stop;
     before(() => {
       api = require('../ecosystem/node_modules/@opentelemetry/api');
-      const { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } =
-        require('../ecosystem/node_modules/@opentelemetry/sdk-trace-base');
+      const {
+        BasicTracerProvider,
+        InMemorySpanExporter,
+        SimpleSpanProcessor
+      } = require('../ecosystem/node_modules/@opentelemetry/sdk-trace-base');
       exporter = new InMemorySpanExporter();
       provider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] });
       stop = require('quickgres/recipes/opentelemetry.mjs').instrument(provider.getTracer('test'));
@@ -378,18 +465,32 @@ describe('The ecosystem', () => {
       const { database } = { database: 'postgres', ...server.config };
       const place = { 'server.address': '127.0.0.1', 'server.port': server.port, 'db.namespace': database };
       assert.deepEqual(query.attributes, {
-        'db.system.name': 'postgresql', 'db.query.text': 'SELECT $1::text AS secret', 'db.operation.name': 'SELECT', ...place
+        'db.system.name': 'postgresql',
+        'db.query.text': 'SELECT $1::text AS secret',
+        'db.operation.name': 'SELECT',
+        ...place
       });
       assert.equal(query.name, `SELECT ${database}`);
       assert.equal(query.kind, api.SpanKind.CLIENT);
       assert.deepEqual(error.attributes, {
-        'db.system.name': 'postgresql', 'db.query.text': 'SELECT 1 / 0', 'db.response.status_code': '22012', 'error.type': '22012', ...place
+        'db.system.name': 'postgresql',
+        'db.query.text': 'SELECT 1 / 0',
+        'db.response.status_code': '22012',
+        'error.type': '22012',
+        ...place
       });
       assert.deepEqual(error.status, { code: api.SpanStatusCode.ERROR, message: 'division by zero' });
       assert.deepEqual(batch.attributes, {
-        'db.system.name': 'postgresql', 'db.query.text': 'SELECT 1; SELECT 2', 'db.operation.batch.size': 2, ...place
+        'db.system.name': 'postgresql',
+        'db.query.text': 'SELECT 1; SELECT 2',
+        'db.operation.batch.size': 2,
+        ...place
       });
-      assert.ok(!JSON.stringify([query, error, batch].map(({ attributes, events }) => [attributes, events])).includes('a secret value'));
+      assert.ok(
+        !JSON.stringify([query, error, batch].map(({ attributes, events }) => [attributes, events])).includes(
+          'a secret value'
+        )
+      );
     });
 
     it('gets a span of a query that the connection was lost under', async () => {

@@ -11,8 +11,17 @@ const path = require('node:path');
 const { setTimeout: sleep } = require('node:timers/promises');
 const tls = require('node:tls');
 const {
-  startServer, startStandby, startProxy, startPgBouncer, makeCertificates, findBinaries, launchBrowser,
-  have, skipUnless, SAMPLE_ID, SERVER_VERSION,
+  startServer,
+  startStandby,
+  startProxy,
+  startPgBouncer,
+  makeCertificates,
+  findBinaries,
+  launchBrowser,
+  have,
+  skipUnless,
+  SAMPLE_ID,
+  SERVER_VERSION
 } = require('pg-test-fixtures');
 
 const fixtures = require.resolve('pg-test-fixtures');
@@ -32,7 +41,7 @@ async function ask(config, text) {
 
 /** Waits for something to become true. */
 async function eventually(condition, complaint, limit = 10000) {
-  for (const until = Date.now() + limit; !await condition(); await sleep(5)) {
+  for (const until = Date.now() + limit; !(await condition()); await sleep(5)) {
     if (Date.now() > until) assert.fail(complaint);
   }
 }
@@ -49,14 +58,20 @@ function isRunning(pid) {
 
 describe('fixtures: servers', function () {
   let server;
-  before(async () => { server = await startServer({ external: false, sample: 1000 }); });
+  before(async () => {
+    server = await startServer({ external: false, sample: 1000 });
+  });
   after(() => server.stop());
 
   it('a server takes connections over TCP and over its Unix socket', async () => {
     assert.equal(server.external, false);
     assert.equal(server.version, SERVER_VERSION);
     const { config, url, port, socketDirectory: host } = server;
-    const ways = [[config, port], [{ connectionString: url }, port], [{ ...config, host }, null]];
+    const ways = [
+      [config, port],
+      [{ connectionString: url }, port],
+      [{ ...config, host }, null]
+    ];
     for (const [each, expected] of ways) {
       const rows = await ask(each, 'SELECT current_user AS user, inet_server_port() AS port');
       assert.deepEqual(rows, [{ user: 'postgres', port: expected }]);
@@ -65,10 +80,13 @@ describe('fixtures: servers', function () {
   });
 
   it('the database speaks UTF8 and C.UTF-8, and is ready for replication', async () => {
-    const [row] = await ask(server.config, `
+    const [row] = await ask(
+      server.config,
+      `
       SELECT current_setting('server_encoding') AS encoding, datcollate AS collation,
         current_setting('wal_level') AS wal
-      FROM pg_database WHERE datname = 'postgres'`);
+      FROM pg_database WHERE datname = 'postgres'`
+    );
     assert.deepEqual(row, { encoding: 'UTF8', collation: 'C.UTF-8', wal: 'logical' });
   });
 
@@ -92,17 +110,20 @@ describe('fixtures: servers', function () {
 
   it('several servers at once have ports, files and options of their own', async () => {
     const servers = await Promise.all([
-      startServer({ settings: { work_mem: '1234kB', 'test.text': 'it\'s \\ here' }, database: 'other db' }),
-      startServer({ hba: ['host all postgres 127.0.0.1/32 trust', 'host all all 127.0.0.1/32 reject'] }),
+      startServer({ settings: { work_mem: '1234kB', 'test.text': "it's \\ here" }, database: 'other db' }),
+      startServer({ hba: ['host all postgres 127.0.0.1/32 trust', 'host all all 127.0.0.1/32 reject'] })
     ]);
     try {
       const [one, two] = servers;
       assert.equal(new Set([server.port, one.port, two.port]).size, 3);
-      const rows = await ask(one.config, `
-        SELECT current_setting('work_mem') AS m, current_setting('test.text') AS t, current_database() AS d`);
-      assert.deepEqual(rows, [{ m: '1234kB', t: 'it\'s \\ here', d: 'other db' }]);
+      const rows = await ask(
+        one.config,
+        `
+        SELECT current_setting('work_mem') AS m, current_setting('test.text') AS t, current_database() AS d`
+      );
+      assert.deepEqual(rows, [{ m: '1234kB', t: "it's \\ here", d: 'other db' }]);
       await assert.rejects(ask({ ...two.config, user: 'other' }, 'SELECT'), { code: '28000' });
-      assert.deepEqual(await two.sql('SELECT to_regclass(\'users\') AS users'), [{ users: null }]);
+      assert.deepEqual(await two.sql("SELECT to_regclass('users') AS users"), [{ users: null }]);
     } finally {
       await Promise.all(servers.map(each => each.stop()));
     }
@@ -111,7 +132,7 @@ describe('fixtures: servers', function () {
   it('users log in by the methods that they were given, with their passwords only', async () => {
     const other = await startServer({
       auth: { all: 'scram-sha-256', old: 'md5', plain: 'password' },
-      users: { old: 'öld', plain: 'plain', 'The "New"': { password: 'new', attributes: 'CREATEROLE' } },
+      users: { old: 'öld', plain: 'plain', 'The "New"': { password: 'new', attributes: 'CREATEROLE' } }
     });
     try {
       const passwords = { old: 'öld', plain: 'plain', 'The "New"': 'new', postgres: 'postgres' };
@@ -120,14 +141,17 @@ describe('fixtures: servers', function () {
         assert.deepEqual(rows, [{ user }]);
         await assert.rejects(ask({ ...other.config, user, password: 'wrong' }, 'SELECT'), { code: '28P01' });
       }
-      assert.deepEqual(await other.sql(`
+      assert.deepEqual(
+        await other.sql(`
         SELECT rolname AS name, left(rolpassword, 5) AS kind, rolcreaterole AS creates
         FROM pg_authid
-        WHERE rolname IN ('old', 'plain', 'The "New"') ORDER BY rolname`), [
-        { name: 'The "New"', kind: 'SCRAM', creates: 't' },
-        { name: 'old', kind: `md5${md5('öldold').slice(0, 2)}`, creates: 'f' },
-        { name: 'plain', kind: 'SCRAM', creates: 'f' },
-      ]);
+        WHERE rolname IN ('old', 'plain', 'The "New"') ORDER BY rolname`),
+        [
+          { name: 'The "New"', kind: 'SCRAM', creates: 't' },
+          { name: 'old', kind: `md5${md5('öldold').slice(0, 2)}`, creates: 'f' },
+          { name: 'plain', kind: 'SCRAM', creates: 'f' }
+        ]
+      );
     } finally {
       await other.stop();
     }
@@ -178,7 +202,11 @@ function md5(text) {
 describe('fixtures: nothing is left', function () {
   /** Runs a script which starts a server and prints its process id and directory, then does `rest`. */
   async function runScript(rest, prepare = '', options = '{}') {
-    const child = spawn(process.execPath, ['-e', `
+    const child = spawn(
+      process.execPath,
+      [
+        '-e',
+        `
       const { startServer } = require(${JSON.stringify(fixtures)});
       ${prepare}
       startServer({ external: false, ...${options} }).then(async server => {
@@ -186,9 +214,14 @@ describe('fixtures: nothing is left', function () {
         const root = require('node:path').resolve(server.dataDirectory, '../..');
         process.stdout.write(JSON.stringify({ pid: server.pid, backend: Number(pid), root }) + '\\n');
         ${rest}
-      });`], { stdio: ['ignore', 'pipe', 'pipe'] });
+      });`
+      ],
+      { stdio: ['ignore', 'pipe', 'pipe'] }
+    );
     let errors = '';
-    child.stderr.setEncoding('utf8').on('data', text => { errors += text; });
+    child.stderr.setEncoding('utf8').on('data', text => {
+      errors += text;
+    });
     const ended = once(child, 'close');
     const said = once(child.stdout.setEncoding('utf8'), 'data');
     const [line] = await Promise.race([said, ended.then(() => [errors])]);
@@ -210,11 +243,13 @@ describe('fixtures: nothing is left', function () {
     ['after SIGINT', idle, 'SIGINT'],
     ['after SIGTERM', idle, 'SIGTERM'],
     ['after SIGKILL', idle, 'SIGKILL'],
-    ['after SIGKILL while a query runs', `server.sql('SELECT pg_sleep(100)'); ${idle}`, 'SIGKILL'],
+    ['after SIGKILL while a query runs', `server.sql('SELECT pg_sleep(100)'); ${idle}`, 'SIGKILL']
   ];
   let scripts;
   // All at once: it takes half the time.
-  before(async () => { scripts = await Promise.all(cases.map(([, rest]) => runScript(rest))); });
+  before(async () => {
+    scripts = await Promise.all(cases.map(([, rest]) => runScript(rest)));
+  });
   for (const [index, [title, , signal]] of cases.entries()) {
     it(title, async () => {
       const script = scripts[index];
@@ -250,7 +285,7 @@ describe('fixtures: nothing is left', function () {
           const target = path.join(path.dirname(file), fs.readlinkSync(file));
           links.push({ source: inPackage(source, target), target: inPackage(source, file) });
           return false;
-        },
+        }
       });
       assert.ok(links.length > 5);
       fs.writeFileSync(path.join(binaries, 'pg-symlinks.json'), JSON.stringify(links));
@@ -277,19 +312,23 @@ describe('fixtures: nothing is left', function () {
       for (const file of ['', ...fs.readdirSync(directory, { recursive: true })]) {
         fs.chownSync(path.join(directory, file), 65534, 65534);
       }
-      const script = await runScript('process.kill(process.pid, "SIGKILL")',
+      const script = await runScript(
+        'process.kill(process.pid, "SIGKILL")',
         'process.setgroups([65534]); process.setgid(65534); process.setuid(65534);',
-        JSON.stringify({ binaries }));
+        JSON.stringify({ binaries })
+      );
       await script.ended;
       await gone(script);
     });
   });
 });
 
-describe('fixtures: one\'s own server', function () {
+describe("fixtures: one's own server", function () {
   let server;
   const before = { ...process.env };
-  beforeEach(async () => { server ??= await startServer({ external: false, auth: 'scram-sha-256' }); });
+  beforeEach(async () => {
+    server ??= await startServer({ external: false, auth: 'scram-sha-256' });
+  });
   afterEach(() => {
     for (const name of ['DATABASE_URL', 'PGHOST', 'PGPORT', 'PGUSER', 'PGPASSWORD']) {
       if (before[name] === undefined) delete process.env[name];
@@ -306,10 +345,10 @@ describe('fixtures: one\'s own server', function () {
     assert.deepEqual(await own.sql('SELECT 1 AS a; SELECT 2 AS b'), [{ b: '2' }]);
     assert.throws(() => own.kill(), /external: false/);
     await own.stop();
-    assert.deepEqual(await server.sql('SELECT to_regclass(\'users\') AS users'), [{ users: null }]);
+    assert.deepEqual(await server.sql("SELECT to_regclass('users') AS users"), [{ users: null }]);
   });
 
-  it('a table of the user\'s is not touched', async () => {
+  it("a table of the user's is not touched", async () => {
     process.env.DATABASE_URL = server.url;
     await server.sql('CREATE TABLE users AS SELECT 1 AS precious');
     await assert.rejects(startServer({ sample: 10 }), /has a table "users" already/);
@@ -320,7 +359,10 @@ describe('fixtures: one\'s own server', function () {
   it('PGHOST and its like are handed out, a socket directory too', async () => {
     delete process.env.DATABASE_URL;
     Object.assign(process.env, {
-      PGHOST: server.socketDirectory, PGPORT: String(server.port), PGUSER: 'postgres', PGPASSWORD: 'postgres',
+      PGHOST: server.socketDirectory,
+      PGPORT: String(server.port),
+      PGUSER: 'postgres',
+      PGPASSWORD: 'postgres'
     });
     const own = await startServer();
     assert.equal(own.external, true);
@@ -362,8 +404,9 @@ describe('fixtures: certificates', function () {
   before(async () => {
     certificates = await makeCertificates();
     server = await startServer({
-      tls: true, users: { certified: {} },
-      hba: ['hostssl all certified all cert', 'hostssl all all all trust'],
+      tls: true,
+      users: { certified: {} },
+      hba: ['hostssl all certified all cert', 'hostssl all all all trust']
     });
   });
   after(() => server.stop());
@@ -377,10 +420,10 @@ describe('fixtures: certificates', function () {
     await assert.rejects(ask(server.config, 'SELECT'), /no encryption|SSL off/);
   });
 
-  it('a client\'s certificate logs in its user', async () => {
+  it("a client's certificate logs in its user", async () => {
     const ssl = { ca: certificates.ca.cert };
-    const login = pair => ask({ ...server.config, user: 'certified', ssl: { ...ssl, ...pair } },
-      'SELECT current_user AS user');
+    const login = pair =>
+      ask({ ...server.config, user: 'certified', ssl: { ...ssl, ...pair } }, 'SELECT current_user AS user');
     const own = await certificates.issue({ commonName: 'certified', usage: 'client' });
     assert.deepEqual(await login(own), [{ user: 'certified' }]);
     await assert.rejects(login(certificates.client), { code: '28000' });
@@ -393,14 +436,17 @@ describe('fixtures: certificates', function () {
       [expired, 'CERT_HAS_EXPIRED'],
       [wrongName, 'ERR_TLS_CERT_ALTNAME_INVALID'],
       [selfSigned, 'DEPTH_ZERO_SELF_SIGNED_CERT'],
-      [unknownAuthority, 'UNABLE_TO_VERIFY_LEAF_SIGNATURE'],
+      [unknownAuthority, 'UNABLE_TO_VERIFY_LEAF_SIGNATURE']
     ]) {
       const listener = tls.createServer({ cert, key }, socket => socket.on('error', () => {}).end());
       listener.on('tlsClientError', () => {}).listen(0, '127.0.0.1');
       await once(listener, 'listening');
       const { port } = listener.address();
       const socket = tls.connect({ host: '127.0.0.1', port, ca: ca.cert, servername: 'localhost' });
-      const result = await once(socket, 'secureConnect').then(() => 'connected', error => error.code);
+      const result = await once(socket, 'secureConnect').then(
+        () => 'connected',
+        error => error.code
+      );
       assert.equal(result, code);
       socket.destroy();
       listener.close();
@@ -435,7 +481,7 @@ describe('fixtures: certificates', function () {
 describe('fixtures: the proxy', function () {
   let echo, proxy;
   /** Options of startProxy for the echo. */
-  const start = async options => proxy = await startProxy({ target: echo.address().port, ...options });
+  const start = async options => (proxy = await startProxy({ target: echo.address().port, ...options }));
   before(async () => {
     echo = net.createServer({ allowHalfOpen: true, noDelay: true });
     echo.on('connection', socket => socket.on('error', () => {}).pipe(socket));
@@ -452,13 +498,23 @@ describe('fixtures: the proxy', function () {
     const sizes = [];
     const chunks = [];
     const client = {
-      socket, sizes, chunks, failure: undefined,
-      get bytes() { return Buffer.concat(chunks); },
+      socket,
+      sizes,
+      chunks,
+      failure: undefined,
+      get bytes() {
+        return Buffer.concat(chunks);
+      },
       received: count => eventually(() => client.bytes.length >= count, 'not all bytes came'),
-      closed: new Promise(resolve => socket.once('close', resolve)),
+      closed: new Promise(resolve => socket.once('close', resolve))
     };
-    socket.on('data', chunk => { sizes.push(chunk.length); chunks.push(chunk); });
-    socket.on('error', error => { client.failure = error.code; });
+    socket.on('data', chunk => {
+      sizes.push(chunk.length);
+      chunks.push(chunk);
+    });
+    socket.on('error', error => {
+      client.failure = error.code;
+    });
     await once(socket, 'connect');
     return { ...client, client, connection: await next };
   }
@@ -484,13 +540,15 @@ describe('fixtures: the proxy', function () {
     client.socket.write('two');
     await client.received(6);
     assert.deepEqual(connection.stats.flights, { toServer: 2, toClient: 2 });
-    assert.deepEqual(connection.flights.map(flight => flight.direction),
-      ['toServer', 'toClient', 'toServer', 'toClient']);
+    assert.deepEqual(
+      connection.flights.map(flight => flight.direction),
+      ['toServer', 'toClient', 'toServer', 'toClient']
+    );
     assert.deepEqual(proxy.stats.flights, { toServer: 2, toClient: 2 });
     assert.deepEqual(proxy.stats.bytes, { toServer: 6, toClient: 6 });
   });
 
-  it('time divided by the delay is twice the round trips, TCP\'s own included', async () => {
+  it("time divided by the delay is twice the round trips, TCP's own included", async () => {
     const delay = 40;
     await start({ delay });
     let best = Infinity;
@@ -609,15 +667,20 @@ describe('fixtures: the proxy', function () {
 });
 
 describe('fixtures: PgBouncer', function () {
-  before(function () { skipUnless(this, 'pgbouncer'); });
+  before(function () {
+    skipUnless(this, 'pgbouncer');
+  });
 
-  it('pools by the mode that it was given, and logs in with the server\'s password', async () => {
+  it("pools by the mode that it was given, and logs in with the server's password", async () => {
     const server = await startServer({ auth: 'scram-sha-256', users: { alice: 'secret' } });
     try {
       for (const mode of ['session', 'transaction', 'statement']) {
         const bouncer = await startPgBouncer({
-          target: server, mode, poolSize: 1, users: { alice: 'secret' },
-          settings: { max_prepared_statements: 100 },
+          target: server,
+          mode,
+          poolSize: 1,
+          users: { alice: 'secret' },
+          settings: { max_prepared_statements: 100 }
         });
         const [one, two] = [new Client(bouncer.config), new Client(bouncer.config)];
         await Promise.all([one.connect(), two.connect()]);
@@ -639,9 +702,11 @@ describe('fixtures: PgBouncer', function () {
 });
 
 describe('fixtures: the browser', function () {
-  before(function () { skipUnless(this, 'chromium'); });
+  before(function () {
+    skipUnless(this, 'chromium');
+  });
 
-  it('runs a page\'s JavaScript', async () => {
+  it("runs a page's JavaScript", async () => {
     const browser = await launchBrowser();
     try {
       const page = await browser.newPage();
@@ -655,7 +720,9 @@ describe('fixtures: the browser', function () {
 
 describe('fixtures: what a machine lacks', function () {
   const before = { ...process.env };
-  beforeEach(() => { process.env.CHROMIUM_PATH = '/nowhere/chromium'; });
+  beforeEach(() => {
+    process.env.CHROMIUM_PATH = '/nowhere/chromium';
+  });
   afterEach(() => {
     for (const name of ['CHROMIUM_PATH', 'CI']) {
       if (before[name] === undefined) delete process.env[name];
@@ -664,7 +731,13 @@ describe('fixtures: what a machine lacks', function () {
   });
 
   /** Stands in for mocha's context. */
-  const context = () => ({ test: { title: 'title' }, skipped: false, skip() { this.skipped = true; } });
+  const context = () => ({
+    test: { title: 'title' },
+    skipped: false,
+    skip() {
+      this.skipped = true;
+    }
+  });
 
   it('skips a test and says what it lacks', () => {
     delete process.env.CI;

@@ -3,9 +3,7 @@
 const assert = require('node:assert/strict');
 const { inspect } = require('node:util');
 const { Client } = require('../..');
-const {
-  faked, hex, int16, message, rowDescription, dataRow, commandComplete, ANSWER
-} = require('../support');
+const { faked, hex, int16, message, rowDescription, dataRow, commandComplete, ANSWER } = require('../support');
 
 /*
  * Servers that break the protocol: whatever they say, the connection ends, everything that was asked rejects,
@@ -31,24 +29,36 @@ const NO_ANSWERS = [
   ['a DataRow before BindComplete', /unexpected DataRow \(state /, ANSWER.parseComplete, ROW],
   ['a DataRow before everything', /unexpected DataRow \(state /, ROW],
   ['a DataRow of a statement without rows', /unexpected DataRow \(state /, ANSWER.described(), ROW],
-  ['a DataRow behind CommandComplete', /unexpected DataRow \(state /, DESCRIBED,
-    commandComplete('SELECT 0'), ROW],
+  ['a DataRow behind CommandComplete', /unexpected DataRow \(state /, DESCRIBED, commandComplete('SELECT 0'), ROW],
   ['CopyData before BindComplete', /unexpected CopyData \(state /, message('d', 'x')],
-  ['BindComplete before the description, twice', /unexpected BindComplete \(state /, ANSWER.parseComplete,
-    ANSWER.bindComplete, ANSWER.bindComplete],
+  [
+    'BindComplete before the description, twice',
+    /unexpected BindComplete \(state /,
+    ANSWER.parseComplete,
+    ANSWER.bindComplete,
+    ANSWER.bindComplete
+  ],
   ['a second BindComplete', /unexpected BindComplete \(state /, DESCRIBED, ANSWER.bindComplete],
   ['ParseComplete behind BindComplete', /unexpected ParseComplete \(state /, DESCRIBED, ANSWER.parseComplete],
   ['a second description', /unexpected RowDescription \(state /, DESCRIBED, rowDescription('c')],
   ['NoData behind BindComplete', /unexpected NoData \(state /, DESCRIBED, ANSWER.noData],
   ['CommandComplete before BindComplete', /unexpected CommandComplete \(state /, commandComplete('SELECT 1')],
-  ['CommandComplete twice', /unexpected CommandComplete \(state /, DESCRIBED, commandComplete('SELECT 0'),
-    commandComplete('SELECT 0')],
+  [
+    'CommandComplete twice',
+    /unexpected CommandComplete \(state /,
+    DESCRIBED,
+    commandComplete('SELECT 0'),
+    commandComplete('SELECT 0')
+  ],
   ['EmptyQueryResponse before BindComplete', /unexpected EmptyQueryResponse \(state /, message('I')],
   ['PortalSuspended', /unexpected PortalSuspended \(state /, DESCRIBED, message('s')],
   ['CopyInResponse', /unexpected CopyInResponse \(state /, DESCRIBED, message('G', Buffer.from([0]), int16(0))],
   ['CopyBothResponse', /unexpected CopyBothResponse \(state /, DESCRIBED, message('W', Buffer.from([0]), int16(0))],
-  ['CopyOutResponse before BindComplete', /unexpected CopyOutResponse \(state /,
-    message('H', Buffer.from([0]), int16(0))],
+  [
+    'CopyOutResponse before BindComplete',
+    /unexpected CopyOutResponse \(state /,
+    message('H', Buffer.from([0]), int16(0))
+  ],
   ['Authentication', /unexpected AuthenticationRequest \(state /, message('R', 3)],
   ['BackendKeyData', /unexpected BackendKeyData \(state /, message('K', 1, 2)],
   ['FunctionCallResponse', /unexpected a message of type 0x56 \(state /, message('V', -1)],
@@ -57,28 +67,49 @@ const NO_ANSWERS = [
   ['a message of type 255', /unexpected a message of type 0xff/, hex('ff 00000004')],
 
   ['ReadyForQuery at once', /unexpected ReadyForQuery \(state /, ANSWER.ready],
-  ['ReadyForQuery among the rows', /unexpected ReadyForQuery \(state /, DESCRIBED, ROW,
-    ANSWER.ready],
-  ['ReadyForQuery of an unknown status', /ReadyForQuery of a wrong kind/, DESCRIBED,
+  ['ReadyForQuery among the rows', /unexpected ReadyForQuery \(state /, DESCRIBED, ROW, ANSWER.ready],
+  [
+    'ReadyForQuery of an unknown status',
+    /ReadyForQuery of a wrong kind/,
+    DESCRIBED,
     commandComplete('SELECT 0'),
-    message('Z', 'X')],
-  ['ReadyForQuery without a status', /ReadyForQuery of a wrong kind/, DESCRIBED,
-    commandComplete('SELECT 0'), message('Z')],
-  ['a long ReadyForQuery', /ReadyForQuery of a wrong kind/, DESCRIBED, commandComplete('SELECT 0'),
-    message('Z', 'II')],
+    message('Z', 'X')
+  ],
+  [
+    'ReadyForQuery without a status',
+    /ReadyForQuery of a wrong kind/,
+    DESCRIBED,
+    commandComplete('SELECT 0'),
+    message('Z')
+  ],
+  ['a long ReadyForQuery', /ReadyForQuery of a wrong kind/, DESCRIBED, commandComplete('SELECT 0'), message('Z', 'II')],
 
-  ['a RowDescription cut short', /RowDescription of a wrong length/, DESCRIBING,
-    hex("54 00000010 0001 'a' 00 00000000 0000 0000")],
-  ['a RowDescription without a count', /RowDescription of a wrong length/, DESCRIBING,
-    hex('54 00000005 00')],
-  ['a RowDescription of 65,535 columns that are not there', /RowDescription of a wrong length/, DESCRIBING,
-    hex("54 00000008 ffff 'a' 00")],
-  ['a RowDescription longer than its columns', /RowDescription of a wrong length/, DESCRIBING,
-    hex('54 00000008 0000 0000')],
-  ['a name without an end', /RowDescription of a wrong length/, DESCRIBING,
-    hex("54 0000001a 0001 'abcdefghijklmnopqrst'")],
-  ['a CommandComplete without an end', /CommandComplete of a wrong length/, DESCRIBED,
-    message('C', 'SELECT 0')],
+  [
+    'a RowDescription cut short',
+    /RowDescription of a wrong length/,
+    DESCRIBING,
+    hex("54 00000010 0001 'a' 00 00000000 0000 0000")
+  ],
+  ['a RowDescription without a count', /RowDescription of a wrong length/, DESCRIBING, hex('54 00000005 00')],
+  [
+    'a RowDescription of 65,535 columns that are not there',
+    /RowDescription of a wrong length/,
+    DESCRIBING,
+    hex("54 00000008 ffff 'a' 00")
+  ],
+  [
+    'a RowDescription longer than its columns',
+    /RowDescription of a wrong length/,
+    DESCRIBING,
+    hex('54 00000008 0000 0000')
+  ],
+  [
+    'a name without an end',
+    /RowDescription of a wrong length/,
+    DESCRIBING,
+    hex("54 0000001a 0001 'abcdefghijklmnopqrst'")
+  ],
+  ['a CommandComplete without an end', /CommandComplete of a wrong length/, DESCRIBED, message('C', 'SELECT 0')],
   ['an empty CommandComplete', /CommandComplete of a wrong length/, DESCRIBED, message('C')],
   ['an ErrorResponse cut short', /ErrorResponse of a wrong length/, message('E', 'SERROR')],
   ['an empty ErrorResponse', /ErrorResponse of a wrong length/, message('E')],
@@ -87,9 +118,18 @@ const NO_ANSWERS = [
   ['a NotificationResponse cut short', /NotificationResponse with an unterminated string/, message('A', 'x')],
   ['a CopyData in answer to a SELECT', /unexpected CopyData \(state /, DESCRIBED, message('d', Buffer.from('x'))],
   ['no ParseComplete', /unexpected ParameterDescription \(state /, ANSWER.described('a').subarray(5)],
-  ['two ErrorResponses', /unexpected ErrorResponse \(state Failed\)/, ANSWER.error('22012', 'x'), ANSWER.error('22012', 'x')],
-  ['a CopyOutResponse of more columns than it has', /CopyResponse of a wrong length/, ANSWER.described(),
-    message('H', Buffer.from([0]), int16(2), int16(0))]
+  [
+    'two ErrorResponses',
+    /unexpected ErrorResponse \(state Failed\)/,
+    ANSWER.error('22012', 'x'),
+    ANSWER.error('22012', 'x')
+  ],
+  [
+    'a CopyOutResponse of more columns than it has',
+    /CopyResponse of a wrong length/,
+    ANSWER.described(),
+    message('H', Buffer.from([0]), int16(2), int16(0))
+  ]
 ];
 
 /** Rows that do not hold what they say, of a query with two columns. */
@@ -108,11 +148,13 @@ const BAD_ROWS = [
 ];
 
 /** What a server does that answers the first request so, and then waits for its client to go away. */
-const saying = (...answer) => async conversation => {
-  await conversation.request();
-  conversation.say(...answer, SECRET);
-  await conversation.closed;
-};
+const saying =
+  (...answer) =>
+  async conversation => {
+    await conversation.request();
+    conversation.say(...answer, SECRET);
+    await conversation.closed;
+  };
 
 describe('A hostile server', () => {
   for (const [name, pattern, ...answer] of NO_ANSWERS) {
@@ -124,11 +166,19 @@ describe('A hostile server', () => {
       });
       const notices = [];
       client.on('notice', notice => notices.push(notice));
-      const pending = [client.query('SELECT 1 AS a, 2 AS b'), client.query('SELECT 3'),
+      const pending = [
+        client.query('SELECT 1 AS a, 2 AS b'),
+        client.query('SELECT 3'),
         client.simpleQuery('SELECT 4'),
-        client.batch(['SELECT 5']), client.transaction(() => {}), client.sync()];
+        client.batch(['SELECT 5']),
+        client.transaction(() => {}),
+        client.sync()
+      ];
       for (const promise of pending) {
-        const error = await promise.then(value => assert.fail(inspect(value)), error => error);
+        const error = await promise.then(
+          value => assert.fail(inspect(value)),
+          error => error
+        );
         assert.equal(error.name, 'ConnectionError', inspect(error));
         assert.equal(error.code, '08P01');
         assert.match(error.message, /^the connection was lost: protocol violation: /);
@@ -147,21 +197,35 @@ describe('A hostile server', () => {
   for (const [name, row] of BAD_ROWS) {
     it(`shows nothing of a row's neighbours with ${name}`, async () => {
       for (const format of [Client.STRING, Client.BINARY]) {
-        const client = await faked(saying(DESCRIBED, ROW, row, dataRow('the', 'secret'),
-          commandComplete('SELECT 3'), ANSWER.ready));
-        const looks = [row => row[1], row => row.b, row => row.get('b'), row => row.toObject(),
+        const client = await faked(
+          saying(DESCRIBED, ROW, row, dataRow('the', 'secret'), commandComplete('SELECT 3'), ANSWER.ready)
+        );
+        const looks = [
+          row => row[1],
+          row => row.b,
+          row => row.get('b'),
+          row => row.toObject(),
           row => row.toArray(),
-          row => JSON.stringify(row), row => inspect(row), row => [...row]];
+          row => JSON.stringify(row),
+          row => inspect(row),
+          row => [...row]
+        ];
         // Whether it is found at once or when somebody looks, it is found.
-        const error = await client.query('SELECT 1 AS a, 2 AS b', [], format).then(result => {
-          for (const look of looks) {
-            assert.throws(() => look(result.rows[1]), error => {
-              assert.doesNotMatch(inspect(error), /secret/);
-              return error.code === '08P01';
-            });
-          }
-          return { code: '08P01' };
-        }, error => error);
+        const error = await client.query('SELECT 1 AS a, 2 AS b', [], format).then(
+          result => {
+            for (const look of looks) {
+              assert.throws(
+                () => look(result.rows[1]),
+                error => {
+                  assert.doesNotMatch(inspect(error), /secret/);
+                  return error.code === '08P01';
+                }
+              );
+            }
+            return { code: '08P01' };
+          },
+          error => error
+        );
         assert.equal(error.code, '08P01', inspect(error));
       }
     });
@@ -176,10 +240,12 @@ describe('A hostile server', () => {
 
   it('ends the connection with any answer that nobody asked for', async () => {
     for (const [bytes, pattern] of [
-      [ROW, /DataRow without a request/], [message('d', 'x'), /CopyData without a request/],
+      [ROW, /DataRow without a request/],
+      [message('d', 'x'), /CopyData without a request/],
       [commandComplete('SELECT 1'), /CommandComplete without a request/],
       [ANSWER.parseComplete, /ParseComplete without a request/],
-      [message('R', 0), /AuthenticationRequest without a request/], [hex('44 00000001'), /announces 1 bytes/]
+      [message('R', 0), /AuthenticationRequest without a request/],
+      [hex('44 00000001'), /announces 1 bytes/]
     ]) {
       const client = await faked(async conversation => conversation.say(bytes));
       const error = await client.closed;
@@ -188,9 +254,10 @@ describe('A hostile server', () => {
     }
   });
 
-  it('that reports an error nobody asked for is about to go: its error is the connection\'s', async () => {
+  it("that reports an error nobody asked for is about to go: its error is the connection's", async () => {
     const client = await faked(async conversation =>
-      conversation.say(message('E', 'SFATAL\0VFATAL\0C57P01\0Mterminating connection\0\0')));
+      conversation.say(message('E', 'SFATAL\0VFATAL\0C57P01\0Mterminating connection\0\0'))
+    );
     assert.equal((await client.closed).code, '57P01');
   });
 
@@ -203,25 +270,31 @@ describe('A hostile server', () => {
   });
 
   it('that goes away in the middle of a message rejects everything', async () => {
-    for (const bytes of [DESCRIBED.subarray(0, 3), DESCRIBED.subarray(0, 20),
-      hex('44 00010000 0002 00008000')]) {
+    for (const bytes of [DESCRIBED.subarray(0, 3), DESCRIBED.subarray(0, 20), hex('44 00010000 0002 00008000')]) {
       const client = await faked(async conversation => {
         await conversation.request();
         conversation.socket.end(bytes);
       });
       const pending = [client.query('SELECT 1 AS a, 2 AS b'), client.query('SELECT 1')];
-      for (const promise of pending) await assert.rejects(promise,
-        { name: 'ConnectionError', code: '08006', sent: true });
+      for (const promise of pending)
+        await assert.rejects(promise, { name: 'ConnectionError', code: '08006', sent: true });
     }
   });
 
   it('with random bytes in its answer breaks nothing but its connection', async function () {
     this.timeout(30_000);
     let seed = 271828;
-    const random = limit => (seed = seed * 48271 % 0x7fffffff) % limit;
-    const whole = Buffer.concat([DESCRIBED, ROW, dataRow(null, 'y'), commandComplete('SELECT 2'),
+    const random = limit => (seed = (seed * 48271) % 0x7fffffff) % limit;
+    const whole = Buffer.concat([
+      DESCRIBED,
+      ROW,
+      dataRow(null, 'y'),
+      commandComplete('SELECT 2'),
       ANSWER.ready,
-      ANSWER.described(), commandComplete('BEGIN'), ANSWER.ready]);
+      ANSWER.described(),
+      commandComplete('BEGIN'),
+      ANSWER.ready
+    ]);
     for (let run = 0; run < 300; run++) {
       const bytes = Buffer.from(whole);
       for (let i = random(3); i >= 0; i--) {
@@ -232,8 +305,7 @@ describe('A hostile server', () => {
         await conversation.request();
         conversation.socket.end(bytes);
       });
-      const results = await Promise.allSettled([client.query('SELECT 1 AS a, 2 AS b'),
-        client.query('BEGIN')]);
+      const results = await Promise.allSettled([client.query('SELECT 1 AS a, 2 AS b'), client.query('BEGIN')]);
       for (const { value, reason } of results) {
         if (reason !== undefined) {
           assert.match(reason.name, /^(ConnectionError|PostgresError)$/, inspect(reason));

@@ -84,12 +84,13 @@ describe('A lying server', () => {
       for (let ticks = 0; ticks < 6; ticks++) {
         const socket = new Duplex({
           read() {},
-          write: () => setImmediate(async () => {
-            socket.emit('data', Buffer.from('S'));
-            for (let i = 0; i < ticks; i++) await undefined;
-            socket.emit('data', SAY.ok);
-            setImmediate(() => socket.destroy());
-          })
+          write: () =>
+            setImmediate(async () => {
+              socket.emit('data', Buffer.from('S'));
+              for (let i = 0; i < ticks; i++) await undefined;
+              socket.emit('data', SAY.ok);
+              setImmediate(() => socket.destroy());
+            })
         });
         const { code, message } = await failure({ user: 'u', host: 'db.example', sslmode: 'require', socket });
         found.push(code === '08P01' ? /unencrypted bytes (behind|before)/.exec(message)?.[1] : 'TLS');
@@ -158,8 +159,7 @@ describe('A lying server', () => {
   for (const [over, { config, begin }] of Object.entries(OVER)) {
     describe(`authenticating over ${over}`, () => {
       const scram = { ...config, require_auth: 'scram-sha-256' };
-      const offer =
-        over === 'TLS' ? SAY.sasl('SCRAM-SHA-256-PLUS', 'SCRAM-SHA-256') : SAY.sasl('SCRAM-SHA-256');
+      const offer = over === 'TLS' ? SAY.sasl('SCRAM-SHA-256-PLUS', 'SCRAM-SHA-256') : SAY.sasl('SCRAM-SHA-256');
 
       /** Goes as far as the client's first SCRAM message and gives its nonce. */
       async function first(conversation) {
@@ -191,11 +191,7 @@ describe('A lying server', () => {
             await conversation.read();
           }
         ];
-        for (const required of [
-          {},
-          { require_auth: 'scram-sha-256' },
-          { require_auth: 'scram-sha-256,none' }
-        ]) {
+        for (const required of [{}, { require_auth: 'scram-sha-256' }, { require_auth: 'scram-sha-256,none' }]) {
           for (const [i, part] of after.entries()) {
             await lie(
               async conversation => {
@@ -212,12 +208,7 @@ describe('A lying server', () => {
       it('is refused when it goes on while we are computing', async () => {
         await lie(
           async conversation => {
-            conversation.say(
-              challenge(await first(conversation), undefined, 300000),
-              SAY.ok,
-              SAY.key,
-              SAY.ready
-            );
+            conversation.say(challenge(await first(conversation), undefined, 300000), SAY.ok, SAY.key, SAY.ready);
           },
           config,
           { code: '08P01', message: /authenticating: .*0x52, which may not come now/ }
@@ -286,9 +277,7 @@ describe('A lying server', () => {
               { ...config, ...more, channel_binding: 'require' },
               {
                 code: '28000',
-                message: early
-                  ? /no TLS/
-                  : /channel binding|require_auth|SCRAM-SHA-256-PLUS|before it proved/
+                message: early ? /no TLS/ : /channel binding|require_auth|SCRAM-SHA-256-PLUS|before it proved/
               }
             );
           }

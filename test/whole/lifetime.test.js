@@ -10,7 +10,17 @@ const { setTimeout: sleep } = require('node:timers/promises');
 const { startProxy } = require('pg-test-fixtures');
 const { Client, ConnectionError, PostgresError } = require('../..');
 const { FakeServer } = require('../support/connecting');
-const { sharedServer, connected, proxied, faked, answering, message, dataRow, GREETING, ANSWER } = require('../support');
+const {
+  sharedServer,
+  connected,
+  proxied,
+  faked,
+  answering,
+  message,
+  dataRow,
+  GREETING,
+  ANSWER
+} = require('../support');
 
 /** All events of a client that tell of its end. */
 function events(client) {
@@ -25,15 +35,31 @@ describe('A lost connection', () => {
     const { client, wire } = await proxied();
     await client.query('SELECT 1');
     wire.stall('toServer');
-    const sent = [client.query('SELECT 1'), client.query('SELECT 2', ['x']), client.query('SELECT 3', [], { alone: true })];
-    const unsent = [client.query('SELECT 4'), client.transaction(() => {}), client.batch([['SELECT 5']]), client.query('COPY t FROM STDIN')];
+    const sent = [
+      client.query('SELECT 1'),
+      client.query('SELECT 2', ['x']),
+      client.query('SELECT 3', [], { alone: true })
+    ];
+    const unsent = [
+      client.query('SELECT 4'),
+      client.transaction(() => {}),
+      client.batch([['SELECT 5']]),
+      client.query('COPY t FROM STDIN')
+    ];
     await sleep(10);
     wire.reset();
     for (const promise of sent) {
-      await assert.rejects(promise, error => error instanceof ConnectionError && error.sent === true && /may have carried it out/.test(error.message));
+      await assert.rejects(
+        promise,
+        error =>
+          error instanceof ConnectionError && error.sent === true && /may have carried it out/.test(error.message)
+      );
     }
     for (const promise of unsent) {
-      await assert.rejects(promise, error => error instanceof ConnectionError && error.sent === false && /had not been sent/.test(error.message));
+      await assert.rejects(
+        promise,
+        error => error instanceof ConnectionError && error.sent === false && /had not been sent/.test(error.message)
+      );
     }
     assert.equal(client.pending, 0);
   });
@@ -46,7 +72,8 @@ describe('A lost connection', () => {
     const late = [client.query('SELECT 1'), client.transaction(tx => tx.query('SELECT 1'))];
     client.destroy(new Error('the end'));
     await assert.rejects(sent, { name: 'ConnectionError', sent: true });
-    for (const promise of late) await assert.rejects(promise, { name: 'ConnectionError', sent: false, message: /had not been sent$/ });
+    for (const promise of late)
+      await assert.rejects(promise, { name: 'ConnectionError', sent: false, message: /had not been sent$/ });
     wire.reset();
   });
 
@@ -118,7 +145,13 @@ describe('A lost connection', () => {
   });
 
   it('is lost also when nothing but garbage comes, and what came whole before it counts', async () => {
-    const client = await answering(ANSWER.described('a'), dataRow('x'), message('C', 'SELECT 1\0'), ANSWER.ready, Buffer.alloc(100, 255));
+    const client = await answering(
+      ANSWER.described('a'),
+      dataRow('x'),
+      message('C', 'SELECT 1\0'),
+      ANSWER.ready,
+      Buffer.alloc(100, 255)
+    );
     const [good, bad] = await Promise.allSettled([client.query('SELECT 1'), client.query('SELECT 1')]);
     assert.equal(good.value.rows[0].a, 'x');
     assert.equal(bad.reason.code, '08P01');
@@ -130,12 +163,20 @@ describe('destroy()', () => {
   it('rejects everything at once', async () => {
     const client = await connected();
     const list = events(client);
-    const pending = [client.query('SELECT pg_sleep(60)'), client.transaction(() => {}), client.cursor('SELECT 1').next(), client.end()];
+    const pending = [
+      client.query('SELECT pg_sleep(60)'),
+      client.transaction(() => {}),
+      client.cursor('SELECT 1').next(),
+      client.end()
+    ];
     client.destroy();
     assert.equal(client.state, 'closed');
     assert.equal(client.pending, 0);
     const results = await Promise.allSettled(pending);
-    assert.deepEqual(results.map(({ reason }) => reason && reason.code), ['08003', '08003', '08003', undefined]);
+    assert.deepEqual(
+      results.map(({ reason }) => reason && reason.code),
+      ['08003', '08003', '08003', undefined]
+    );
     assert.equal(await client.closed, undefined);
     assert.deepEqual(list, [['end']]);
     client.destroy();
@@ -148,7 +189,10 @@ describe('destroy()', () => {
     const pending = client.query('SELECT pg_sleep(60)');
     const error = new Error('enough');
     client.destroy(error);
-    await assert.rejects(pending, thrown => thrown instanceof ConnectionError && thrown.cause === error && /enough/.test(thrown.message));
+    await assert.rejects(
+      pending,
+      thrown => thrown instanceof ConnectionError && thrown.cause === error && /enough/.test(thrown.message)
+    );
     assert.equal(await client.closed, error);
     assert.deepEqual(list, [['error', error], ['end']]);
   });
@@ -176,7 +220,11 @@ describe('destroy()', () => {
       client => client.query('SELECT generate_series(1, 10)', [], { stream: { write: () => client.destroy() } }),
       client => {
         client.startQuery('SELECT generate_series(1, 10)');
-        return client.getResults(2, { write: packet => { if (packet[0] === 115) client.destroy(); } });
+        return client.getResults(2, {
+          write: packet => {
+            if (packet[0] === 115) client.destroy();
+          }
+        });
       },
       client => {
         client.on('notice', () => client.destroy());
@@ -184,19 +232,21 @@ describe('destroy()', () => {
       },
       client => {
         client.onNotification = () => client.destroy();
-        return client.simpleQuery("LISTEN c; NOTIFY c; SELECT pg_sleep(0)").then(() => client.query('SELECT 1'));
+        return client.simpleQuery('LISTEN c; NOTIFY c; SELECT pg_sleep(0)').then(() => client.query('SELECT 1'));
       },
       client => {
         client.on('parameter', () => client.destroy());
         return client.query("SET application_name = 'now'");
       },
-      client => client.transaction(async tx => {
-        client.destroy();
-        await tx.query('SELECT 1');
-      }),
+      client =>
+        client.transaction(async tx => {
+          client.destroy();
+          await tx.query('SELECT 1');
+        }),
       client => client.transaction(async () => client.destroy()),
       async client => {
-        for await (const row of client.cursor('SELECT generate_series(1, 10)', [], { batchSize: 2 })) client.destroy(row && undefined);
+        for await (const row of client.cursor('SELECT generate_series(1, 10)', [], { batchSize: 2 }))
+          client.destroy(row && undefined);
       }
     ]) {
       const client = await connected();
@@ -298,7 +348,10 @@ describe('end()', () => {
       const client = await connected();
       await client.query('CREATE TEMP TABLE t (i int)');
       const copies = [client.query('COPY t FROM STDIN')];
-      copies[0].then(() => {}, () => {});
+      copies[0].then(
+        () => {},
+        () => {}
+      );
       if (wait) await copies[0];
       else copies.push(client.query('COPY t FROM STDIN'));
       const behind = client.query('SELECT 1 AS one');
@@ -339,7 +392,10 @@ describe('end()', () => {
     wire.stall();
     mock.timers.enable({ apis: ['setInterval'] });
     try {
-      await assert.rejects(client.transaction(tx => tx.query('SELECT 1'), { statement_timeout: 20 }), { code: '57014' });
+      await assert.rejects(
+        client.transaction(tx => tx.query('SELECT 1'), { statement_timeout: 20 }),
+        { code: '57014' }
+      );
       const ended = client.end();
       mock.timers.tick(1000);
       assert.equal(client.state, 'ending');
@@ -401,7 +457,9 @@ async function script(body) {
     process.on('exit', code => console.log('exit', code));`;
   const child = spawn(process.execPath, ['-e', code], { stdio: ['ignore', 'pipe', 'inherit'] });
   let output = '';
-  child.stdout.setEncoding('utf8').on('data', text => { output += text; });
+  child.stdout.setEncoding('utf8').on('data', text => {
+    output += text;
+  });
   const timer = setTimeout(() => child.kill('SIGKILL'), 15000);
   const begun = Date.now();
   await once(child, 'close');

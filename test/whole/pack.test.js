@@ -25,7 +25,13 @@ describe('The package that is published', function () {
   function run(program) {
     const { NODE_V8_COVERAGE, ...env } = process.env; // the repository's files are what is measured
     const script = `(async () => { ${program} })().then(value => { console.log(JSON.stringify(value)); process.exit(); });`;
-    return JSON.parse(execFileSync(process.execPath, ['-e', script], { cwd: folder, env: { ...env, SERVER: JSON.stringify(config) }, encoding: 'utf8' }));
+    return JSON.parse(
+      execFileSync(process.execPath, ['-e', script], {
+        cwd: folder,
+        env: { ...env, SERVER: JSON.stringify(config) },
+        encoding: 'utf8'
+      })
+    );
   }
 
   it('loads two files until the first row, and for decoded rows and a transaction as well', () => {
@@ -36,21 +42,34 @@ describe('The package that is published', function () {
       const { rows: [{ n }] } = await client.transaction(tx => tx.query('SELECT 1 AS n'));
       if (n !== 1) throw new Error('not decoded');
       return Object.keys(require.cache);`);
-    assert.deepEqual(files.map(file => path.relative(path.join(folder, 'node_modules/quickgres'), file).replaceAll(path.sep, '/')), ['index.js', 'lib/core.js']);
+    assert.deepEqual(
+      files.map(file => path.relative(path.join(folder, 'node_modules/quickgres'), file).replaceAll(path.sep, '/')),
+      ['index.js', 'lib/core.js']
+    );
   });
 
   it('has the names of the repository at each entry point, and one class of each', () => {
-    const entries = Object.keys(require('../../package.json').exports).filter(name => !/\*|json$|register/.test(name)).map(name => name.slice(1));
+    const entries = Object.keys(require('../../package.json').exports)
+      .filter(name => !/\*|json$|register/.test(name))
+      .map(name => name.slice(1));
     assert.ok(entries.length > 10);
     const names = run(`
       const { Session, PostgresError } = require('quickgres');
       if (!(require('quickgres/pool').Pool.prototype instanceof Session)) throw new Error('another Session');
       return ${JSON.stringify(entries)}.map(entry => Object.keys(require('quickgres' + entry)));`);
-    assert.deepEqual(names, entries.map(entry => Object.keys(require(`quickgres${entry}`))));
+    assert.deepEqual(
+      names,
+      entries.map(entry => Object.keys(require(`quickgres${entry}`)))
+    );
   });
 
   it('has one copy of client-parser in a process, whose rows are printed alike', () => {
-    const bytes = Buffer.concat([rowDescription(['n']), dataRow('7'), commandComplete('SELECT 1'), message('Z', Buffer.from('I'))]).toString('hex');
+    const bytes = Buffer.concat([
+      rowDescription(['n']),
+      dataRow('7'),
+      commandComplete('SELECT 1'),
+      message('Z', Buffer.from('I'))
+    ]).toString('hex');
     const program = parser => `
       const { inspect } = require('node:util');
       const { rows, exact, PostgresError } = ${parser};
@@ -75,18 +94,23 @@ describe('The package that is published', function () {
 
   it('has only files that find what they require, however late', () => {
     const lib = path.join(folder, 'node_modules/quickgres/lib');
-    const files = fs.readdirSync(lib, { recursive: true }).filter(name => name.endsWith('.js')).map(name => path.join(lib, name));
+    const files = fs
+      .readdirSync(lib, { recursive: true })
+      .filter(name => name.endsWith('.js'))
+      .map(name => path.join(lib, name));
     assert.ok(files.length > 50);
     const missing = files.flatMap(file => {
       const required = fs.readFileSync(file, 'utf8').matchAll(/\brequire\('(\.[^']*)'\)(?:\.(\$\w+))?/g);
-      return Array.from(required, ([, name, member]) => ({ file: path.relative(lib, file), name, member })).filter(({ name, member }) => {
-        try {
-          const to = require.resolve(path.join(path.dirname(file), name));
-          return member && !fs.readFileSync(to, 'utf8').includes(`const ${member} = `);
-        } catch {
-          return true;
+      return Array.from(required, ([, name, member]) => ({ file: path.relative(lib, file), name, member })).filter(
+        ({ name, member }) => {
+          try {
+            const to = require.resolve(path.join(path.dirname(file), name));
+            return member && !fs.readFileSync(to, 'utf8').includes(`const ${member} = `);
+          } catch {
+            return true;
+          }
         }
-      });
+      );
     });
     assert.deepEqual(missing, []);
     run(`for (const file of ${JSON.stringify(files.filter(file => !/register/.test(file)))}) require(file); return 1;`);
@@ -100,11 +124,17 @@ describe('The package that is published', function () {
   });
 
   it('has the ES modules of the core as CommonJS, and cannot be made with a form of import or export that the packer does not know', () => {
-    const text = "import { a as b } from './a.js';\nimport * as all from './a.js';\nexport const c = 1;\nexport { b, all as d };\nexport { a } from './a.js';\n";
+    const text =
+      "import { a as b } from './a.js';\nimport * as all from './a.js';\nexport const c = 1;\nexport { b, all as d };\nexport { a } from './a.js';\n";
     const module = {};
     new Function('module', 'require', asCommonJs(text))(module, () => ({ a: 2 }));
     assert.deepEqual(module.exports, { c: 1, b: 2, d: { a: 2 }, a: 2 });
-    for (const text of ["export * from './a.js';\n", 'export default 1;\n', "import './a.js';\n", 'export async function f() {}\n']) {
+    for (const text of [
+      "export * from './a.js';\n",
+      'export default 1;\n',
+      "import './a.js';\n",
+      'export async function f() {}\n'
+    ]) {
       assert.throws(() => asCommonJs(text, 'a.js'), /a\.js imports or exports in a way/);
     }
   });

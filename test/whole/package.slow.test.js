@@ -38,15 +38,24 @@ import { rows } from 'quickgres/client-parser';
 export const list: AsyncIterable<{ n: number }> = rows<{ n: number }>(new Uint8Array(0));
 `;
 const IMPORT = "import { Client, RowReader } from 'quickgres';";
-const REQUIRE = "import quickgres = require('quickgres'); import Client = quickgres.Client; import RowReader = quickgres.RowReader;";
+const REQUIRE =
+  "import quickgres = require('quickgres'); import Client = quickgres.Client; import RowReader = quickgres.RowReader;";
 
 /** Modules in TypeScript; a CommonJS one cannot import the browser's part, which is ES modules. */
-const TYPED = { 'types.mts': IMPORT + QUERIES + ROWS, 'import.cts': IMPORT + QUERIES, 'require.cts': REQUIRE + QUERIES };
-
+const TYPED = {
+  'types.mts': IMPORT + QUERIES + ROWS,
+  'import.cts': IMPORT + QUERIES,
+  'require.cts': REQUIRE + QUERIES
+};
 
 /** @returns {Array<[string, string]>} names and texts of all files in a folder */
-const filesOf = folder => fs.readdirSync(folder, { recursive: true }).sort()
-  .map(name => path.join(folder, name)).filter(name => fs.statSync(name).isFile()).map(name => [name, fs.readFileSync(name, 'latin1')]);
+const filesOf = folder =>
+  fs
+    .readdirSync(folder, { recursive: true })
+    .sort()
+    .map(name => path.join(folder, name))
+    .filter(name => fs.statSync(name).isFile())
+    .map(name => [name, fs.readFileSync(name, 'latin1')]);
 
 describe('The package', function () {
   this.timeout(120_000);
@@ -56,10 +65,15 @@ describe('The package', function () {
     ({ config } = await sharedServer());
     folder = fs.realpathSync(fs.mkdtempSync(path.join(os.tmpdir(), 'package-')));
     source = path.join(folder, 'source');
-    fs.cpSync(root, source, { recursive: true, filter: name => !/(?:node_modules|\.git|coverage|bench|everywhere)$/.test(name) });
+    fs.cpSync(root, source, {
+      recursive: true,
+      filter: name => !/(?:node_modules|\.git|coverage|bench|everywhere)$/.test(name)
+    });
     filesBefore = filesOf(source);
     await run(process.execPath, ['.ci/pack.js', path.join(folder, 'made')], { cwd: source });
-    const { stdout } = await run('npm', ['pack', '--json', '--offline', '--pack-destination', folder], { cwd: path.join(folder, 'made') });
+    const { stdout } = await run('npm', ['pack', '--json', '--offline', '--pack-destination', folder], {
+      cwd: path.join(folder, 'made')
+    });
     const [packed] = JSON.parse(stdout);
     archive = path.join(folder, packed.filename);
     await run('tar', ['-xzf', archive, '-C', folder]);
@@ -70,20 +84,48 @@ describe('The package', function () {
   after(() => fs.rmSync(folder, { recursive: true, force: true }));
 
   it('has what its users need, and nothing else', () => {
-    const NEEDED = ['package.json', 'README.md', 'LICENSE', 'CHANGELOG.md', 'SECURITY.md',
-      'index.js', 'index.mjs', 'index.d.ts', 'lib/index.d.mts', 'client-parser/index.js', 'client-parser/index.d.ts', 'client-parser/package.json'];
+    const NEEDED = [
+      'package.json',
+      'README.md',
+      'LICENSE',
+      'CHANGELOG.md',
+      'SECURITY.md',
+      'index.js',
+      'index.mjs',
+      'index.d.ts',
+      'lib/index.d.mts',
+      'client-parser/index.js',
+      'client-parser/index.d.ts',
+      'client-parser/package.json'
+    ];
     for (const name of NEEDED) assert.ok(names.includes(name), `${name} is missing`);
-    const sources = folder => fs.readdirSync(path.join(root, folder), { recursive: true })
-      .filter(name => /\.(?:js|d\.ts)$|\.md$/.test(name) && !name.startsWith('demo'))
-      .map(name => path.posix.join(folder, name)).filter(name => name !== 'lib/README.md');
-    const recipes = fs.readdirSync(path.join(root, 'test/recipes'), { recursive: true }).map(name => path.posix.join('test/recipes', name))
+    const sources = folder =>
+      fs
+        .readdirSync(path.join(root, folder), { recursive: true })
+        .filter(name => /\.(?:js|d\.ts)$|\.md$/.test(name) && !name.startsWith('demo'))
+        .map(name => path.posix.join(folder, name))
+        .filter(name => name !== 'lib/README.md');
+    const recipes = fs
+      .readdirSync(path.join(root, 'test/recipes'), { recursive: true })
+      .map(name => path.posix.join('test/recipes', name))
       .filter(name => fs.statSync(path.join(root, name)).isFile());
     const CORE = 'lib/core.js';
     const parts = fs.readFileSync(path.join(folder, 'package', CORE), 'utf8').match(/(?<=^\/\/ )lib\/.*\.js$/gm);
     assert.ok(parts.length > 40);
-    const EXPECTED = [...NEEDED, CORE, 'lib/client-parser.mjs', 'lib/live.mjs', ...recipes, ...['lib', 'client-parser'].flatMap(sources)].filter(name => !parts.includes(name));
-    assert.deepEqual(names.filter(name => !EXPECTED.includes(name)), []);
-    for (const name of EXPECTED) assert.ok( names.includes(name) || !fs.existsSync(path.join(root, name)), `${name} is missing`);
+    const EXPECTED = [
+      ...NEEDED,
+      CORE,
+      'lib/client-parser.mjs',
+      'lib/live.mjs',
+      ...recipes,
+      ...['lib', 'client-parser'].flatMap(sources)
+    ].filter(name => !parts.includes(name));
+    assert.deepEqual(
+      names.filter(name => !EXPECTED.includes(name)),
+      []
+    );
+    for (const name of EXPECTED)
+      assert.ok(names.includes(name) || !fs.existsSync(path.join(root, name)), `${name} is missing`);
   });
 
   it('is made without a trace in the repository', () => assert.deepEqual(filesOf(source), filesBefore));
@@ -101,7 +143,8 @@ describe('The package', function () {
     });
     assert.ok(documents.length > 20 && links.length > 100);
     const broken = links.filter(({ document, target }) => {
-      if (target.startsWith(repository)) return !fs.existsSync(path.join(root, target.slice(`${repository}/blob/HEAD/`.length)));
+      if (target.startsWith(repository))
+        return !fs.existsSync(path.join(root, target.slice(`${repository}/blob/HEAD/`.length)));
       return !/^https?:/.test(target) && !fs.existsSync(path.join(folder, 'package', path.dirname(document), target));
     });
     assert.deepEqual(broken, []);
@@ -112,14 +155,19 @@ describe('The package', function () {
     publint: ['publint/src/cli.js', '--strict'],
     // Who requires the browser's part gets ES modules, which every supported Node.js can require.
     arethetypeswrong: [
-      '@arethetypeswrong/cli/dist/index.js', '--profile', 'node16', '--ignore-rules', 'cjs-resolves-to-esm'
+      '@arethetypeswrong/cli/dist/index.js',
+      '--profile',
+      'node16',
+      '--ignore-rules',
+      'cjs-resolves-to-esm'
     ]
   };
   for (const [name, [program, ...args]] of Object.entries(CHECKS)) {
     it(`passes ${name}`, async function () {
       const modules = path.join(installed(this, 'published'), 'node_modules');
-      const { stdout, code = 0 } = await run(process.execPath, [path.join(modules, program), archive, ...args])
-        .catch(error => error);
+      const { stdout, code = 0 } = await run(process.execPath, [path.join(modules, program), archive, ...args]).catch(
+        error => error
+      );
       assert.equal(code, 0, stdout);
     });
   }
@@ -129,20 +177,32 @@ describe('The package', function () {
       assert.equal(manifest[kind], undefined, kind);
     }
     const ON_INSTALL = ['preinstall', 'install', 'postinstall', 'prepare', 'prepublish', 'preprepare', 'postprepare'];
-    assert.deepEqual(Object.keys({ ...require('../../package.json').scripts, ...manifest.scripts }).filter(name => ON_INSTALL.includes(name)), []);
+    assert.deepEqual(
+      Object.keys({ ...require('../../package.json').scripts, ...manifest.scripts }).filter(name =>
+        ON_INSTALL.includes(name)
+      ),
+      []
+    );
     assert.ok(!names.includes('binding.gyp'), 'npm would build it');
     assert.deepEqual(manifest.publishConfig, { access: 'public', provenance: true });
     assert.equal(manifest.private, undefined);
   });
 
   it('is installed from a clone by the command of the README, and a clone from git without that', async () => {
-    const [, command] = /^(node PATH\/OF\/THE\/CLONE.*?) +#/m.exec(fs.readFileSync(path.join(root, 'README.md'), 'utf8'));
-    const git = (...args) => run('git', ['-c', 'user.name=a', '-c', 'user.email=a@b.example', ...args], { cwd: source });
+    const [, command] = /^(node PATH\/OF\/THE\/CLONE.*?) +#/m.exec(
+      fs.readFileSync(path.join(root, 'README.md'), 'utf8')
+    );
+    const git = (...args) =>
+      run('git', ['-c', 'user.name=a', '-c', 'user.email=a@b.example', ...args], { cwd: source });
     await git('init', '--quiet');
     await git('add', '.');
     await git('commit', '--quiet', '--message', 'a');
     for (const [name, install, hasCore] of [
-      ['cloned', command.replaceAll('PATH/OF/THE/CLONE', source).replace('npm install', 'npm install --offline --no-audit'), true],
+      [
+        'cloned',
+        command.replaceAll('PATH/OF/THE/CLONE', source).replace('npm install', 'npm install --offline --no-audit'),
+        true
+      ],
       ['git', `npm install --offline --no-audit git+file://${source}`, false]
     ]) {
       const project = path.join(folder, name);
@@ -150,7 +210,10 @@ describe('The package', function () {
       fs.writeFileSync(path.join(project, 'package.json'), '{ "name": "empty" }');
       await run('sh', ['-c', install], { cwd: project });
       fs.writeFileSync(path.join(project, 'own.cjs'), PROGRAMS['require.cjs']);
-      const { stdout } = await run(process.execPath, ['own.cjs'], { cwd: project, env: { ...process.env, NODE_OPTIONS: '', SERVER: JSON.stringify(config) } });
+      const { stdout } = await run(process.execPath, ['own.cjs'], {
+        cwd: project,
+        env: { ...process.env, NODE_OPTIONS: '', SERVER: JSON.stringify(config) }
+      });
       assert.equal(stdout, '42 function\n');
       assert.equal(fs.existsSync(path.join(project, 'node_modules/quickgres/lib/core.js')), hasCore);
       assert.ok(!fs.lstatSync(path.join(project, 'node_modules/quickgres')).isSymbolicLink());
@@ -183,7 +246,8 @@ describe('The package', function () {
       }
 
       it('has entry points that are required and imported by the same names', async () => {
-        const entries = Object.keys(manifest.exports).filter(name => !/[*.]/.test(name.slice(1)))
+        const entries = Object.keys(manifest.exports)
+          .filter(name => !/[*.]/.test(name.slice(1)))
           .map(name => name.replace('.', 'quickgres'));
         assert.ok(entries.length >= 7);
         const program = `import { createRequire } from 'node:module';
@@ -195,7 +259,13 @@ describe('The package', function () {
           }`;
         fs.writeFileSync(path.join(project, 'entries.mjs'), program);
         const { stdout } = await run(process.execPath, ['entries.mjs'], { cwd: project });
-        assert.deepEqual(stdout.trim().split('\n').map(line => JSON.parse(line)), entries.map(name => [name, name !== 'quickgres/pg/register', true]));
+        assert.deepEqual(
+          stdout
+            .trim()
+            .split('\n')
+            .map(line => JSON.parse(line)),
+          entries.map(name => [name, name !== 'quickgres/pg/register', true])
+        );
       });
 
       it('has types', async function () {
@@ -203,7 +273,18 @@ describe('The package', function () {
         const sources = { ...TYPED, 'own.ts': TYPED[type === 'module' ? 'types.mts' : 'import.cts'] };
         for (const [name, source] of Object.entries(sources)) fs.writeFileSync(path.join(project, name), source);
         fs.symlinkSync(types, path.join(project, 'node_modules', '@types'), 'junction');
-        const args = [compiler, '--noEmit', '--strict', '--module', 'node16', '--target', 'es2022', '--types', 'node', ...Object.keys(sources)];
+        const args = [
+          compiler,
+          '--noEmit',
+          '--strict',
+          '--module',
+          'node16',
+          '--target',
+          'es2022',
+          '--types',
+          'node',
+          ...Object.keys(sources)
+        ];
         const { stdout } = await run(process.execPath, args, { cwd: project }).catch(error => error);
         assert.equal(stdout, '');
       });

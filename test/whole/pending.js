@@ -50,8 +50,15 @@ async function pending(config, queries, where) {
   await client.end();
   const each = name => Math.round((during[name] - before[name]) / queries);
   return {
-    queries, where, waiting, issued: Math.round(issued), all: Math.round(all), cpu: Math.round((user + system) / 1000),
-    heap: each('heap'), buffers: each('buffers'), left: after.heap + after.buffers - before.heap - before.buffers
+    queries,
+    where,
+    waiting,
+    issued: Math.round(issued),
+    all: Math.round(all),
+    cpu: Math.round((user + system) / 1000),
+    heap: each('heap'),
+    buffers: each('buffers'),
+    left: after.heap + after.buffers - before.heap - before.buffers
   };
 }
 

@@ -17,7 +17,13 @@ const PARTS = {
     results.forEach(({ rows: [row] }, i) => assert.equal(row.i, i));
   },
   async 'queries in one round trip, with types of parameters'(client) {
-    const { rows: [row] } = await client.query('SELECT $1 + 1 AS n', [Buffer.from([0, 0, 0, 7])], { paramTypes: [23], format: 1, cache: false });
+    const {
+      rows: [row]
+    } = await client.query('SELECT $1 + 1 AS n', [Buffer.from([0, 0, 0, 7])], {
+      paramTypes: [23],
+      format: 1,
+      cache: false
+    });
     assert.equal(row.n, 8);
   },
   async errors(client) {
@@ -31,16 +37,32 @@ const PARTS = {
   },
   async batch(client) {
     const results = await client.batch([['SELECT 1 AS a'], ['SELECT $1::text AS a', ['x']]]);
-    assert.deepEqual(results.map(({ rows: [row] }) => row.a), [1, 'x']);
-    await assert.rejects(client.batch([['INSERT INTO pooled VALUES (99)'], ['SELECT 1 / 0']]), { code: '22012', index: 1 });
+    assert.deepEqual(
+      results.map(({ rows: [row] }) => row.a),
+      [1, 'x']
+    );
+    await assert.rejects(client.batch([['INSERT INTO pooled VALUES (99)'], ['SELECT 1 / 0']]), {
+      code: '22012',
+      index: 1
+    });
     assert.equal((await client.query('SELECT count(*) AS n FROM pooled WHERE i = 99')).rows[0].n, 0);
   },
   async 'settings of requests'(client) {
     const text = "SELECT current_setting('app.tenant', true) AS tenant";
-    const tenants = Array.from({ length: 100 }, (_, i) => i % 2 ? `tenant ${i}` : '');
-    const results = await Promise.all(tenants.map(tenant => (tenant ? client.with({ 'app.tenant': tenant }) : client).query(text)));
-    assert.deepEqual(results.map(({ rows: [row] }) => row.tenant ?? ''), tenants);
-    const [, { rows: [row] }] = await client.with({ 'app.tenant': 'one' }).batch(['SELECT 1', text]);
+    const tenants = Array.from({ length: 100 }, (_, i) => (i % 2 ? `tenant ${i}` : ''));
+    const results = await Promise.all(
+      tenants.map(tenant => (tenant ? client.with({ 'app.tenant': tenant }) : client).query(text))
+    );
+    assert.deepEqual(
+      results.map(({ rows: [row] }) => row.tenant ?? ''),
+      tenants
+    );
+    const [
+      ,
+      {
+        rows: [row]
+      }
+    ] = await client.with({ 'app.tenant': 'one' }).batch(['SELECT 1', text]);
     assert.equal(row.tenant, 'one');
   },
   async simpleQuery(client) {
@@ -58,7 +80,12 @@ const PARTS = {
   },
   async 'pass-through'(client) {
     let length = 0;
-    const stream = new Writable({ write: (chunk, encoding, callback) => { length += chunk.length; callback(); } });
+    const stream = new Writable({
+      write: (chunk, encoding, callback) => {
+        length += chunk.length;
+        callback();
+      }
+    });
     await client.queryTo(stream, "SELECT repeat('x', 1000) FROM generate_series(1, 1000)", [], { as: 'values' });
     assert.equal(length, 1000000);
   },
@@ -79,13 +106,15 @@ const PARTS = {
 const CURSORS = {
   async 'a cursor outside a transaction'(client) {
     let sum = 0;
-    for await (const row of client.cursor('SELECT i FROM generate_series(1, 100) i', [], { batchSize: 7 })) sum += Number(row.i);
+    for await (const row of client.cursor('SELECT i FROM generate_series(1, 100) i', [], { batchSize: 7 }))
+      sum += Number(row.i);
     assert.equal(sum, 5050);
   },
   async 'a cursor right behind a query'(client) {
     client.query('SELECT pg_sleep(0.01)').catch(() => {});
     let count = 0;
-    for await (const row of client.cursor('SELECT i FROM generate_series(1, 100) i', [], { batchSize: 7 })) count += row.columnCount;
+    for await (const row of client.cursor('SELECT i FROM generate_series(1, 100) i', [], { batchSize: 7 }))
+      count += row.columnCount;
     assert.equal(count, 100);
   },
   async startQuery(client) {
@@ -95,7 +124,8 @@ const CURSORS = {
   },
   async 'a cursor with settings'(client) {
     const text = "SELECT current_setting('app.tenant', true) AS tenant FROM generate_series(1, 20)";
-    for await (const { tenant } of client.with({ 'app.tenant': 'two' }).cursor(text, [], { batchSize: 7 })) assert.equal(tenant, 'two');
+    for await (const { tenant } of client.with({ 'app.tenant': 'two' }).cursor(text, [], { batchSize: 7 }))
+      assert.equal(tenant, 'two');
   }
 };
 
@@ -106,16 +136,23 @@ const IN_TRANSACTIONS = {
       await tx.transaction(nested => nested.query('SELECT 1 / 0')).catch(error => assert.equal(error.code, '22012'));
       await tx.query('INSERT INTO pooled VALUES (2)');
     });
-    await assert.rejects(client.transaction(async tx => {
-      await tx.query('INSERT INTO pooled VALUES (3)');
-      throw new Error('thrown');
-    }), { message: 'thrown' });
+    await assert.rejects(
+      client.transaction(async tx => {
+        await tx.query('INSERT INTO pooled VALUES (3)');
+        throw new Error('thrown');
+      }),
+      { message: 'thrown' }
+    );
     await Promise.all(['BEGIN', 'INSERT INTO pooled VALUES (4)', 'ROLLBACK'].map(text => client.query(text)));
     assert.deepEqual((await client.query('DELETE FROM pooled RETURNING i')).rows.map(row => row.i).sort(), [1, 2]);
   },
   async 'settings of transactions'(client) {
     const text = "SELECT current_setting('app.tenant', true) AS tenant";
-    const { rows: [row] } = await client.with({ 'app.tenant': 'three' }).transaction(async tx => (await tx.query('SELECT 1')) && tx.query(text));
+    const {
+      rows: [row]
+    } = await client
+      .with({ 'app.tenant': 'three' })
+      .transaction(async tx => (await tx.query('SELECT 1')) && tx.query(text));
     assert.equal(row.tenant, 'three');
     assert.equal((await client.query(text)).rows[0].tenant || '', '');
   },
@@ -186,21 +223,29 @@ for (const [mode, { parts, config }] of Object.entries(MODES)) {
 
     it('carries several clients at once', async () => {
       // In session mode a client keeps its session to its end: there must be one for each.
-      const others = await Promise.all([1, 2].map(async () => {
-        const other = new Client({ ...bouncer.config, ...config });
-        await other.connect();
-        return other;
-      }));
+      const others = await Promise.all(
+        [1, 2].map(async () => {
+          const other = new Client({ ...bouncer.config, ...config });
+          await other.connect();
+          return other;
+        })
+      );
       const works = { ...PARTS, ...(mode === 'statement' ? undefined : CURSORS) };
       delete works['COPY out and in']; // they share the table
-      await Promise.all([client, ...others].map(async each => {
-        for (const part of Object.values(works)) await part(each);
-      }));
+      await Promise.all(
+        [client, ...others].map(async each => {
+          for (const part of Object.values(works)) await part(each);
+        })
+      );
       await Promise.all(others.map(other => other.end()));
     });
 
     it('rejects everything when it goes away, and is connected to again', async () => {
-      const pending = Promise.allSettled([client.query('SELECT pg_sleep(60)'), client.query('SELECT 1'), client.transaction(() => {})]);
+      const pending = Promise.allSettled([
+        client.query('SELECT pg_sleep(60)'),
+        client.query('SELECT 1'),
+        client.transaction(() => {})
+      ]);
       await sleep(50);
       const { closed } = client;
       await bouncer.kill();
@@ -214,7 +259,9 @@ for (const [mode, { parts, config }] of Object.entries(MODES)) {
     it('rejects everything when the server goes away', async () => {
       const pending = Promise.allSettled([client.query('SELECT pg_sleep(60)'), client.query('SELECT 1')]);
       await sleep(50);
-      await (await sharedServer()).sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep(60)%'");
+      await (
+        await sharedServer()
+      ).sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep(60)%'");
       assert.equal((await pending)[0].status, 'rejected');
       if (client.state === 'closed') await client.connect();
       assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, 1);
@@ -233,16 +280,23 @@ describe('What a mode of PgBouncer cannot carry', () => {
     };
   };
 
-  before(function () { skipUnless(this, 'pgbouncer'); });
-  afterEach(async () => { for (const bouncer of bouncers.splice(0)) await bouncer.stop(); });
+  before(function () {
+    skipUnless(this, 'pgbouncer');
+  });
+  afterEach(async () => {
+    for (const bouncer of bouncers.splice(0)) await bouncer.stop();
+  });
 
   it('in statement mode is a transaction: it rejects, and the client can go on or connect again', async () => {
     const open = await through('statement', { statement_cache: 0 });
     const client = await open();
-    await assert.rejects(client.transaction(tx => tx.query('SELECT 1')), error => {
-      assert.match(`${error.message} ${error.cause?.message}`, /transaction/i);
-      return true;
-    });
+    await assert.rejects(
+      client.transaction(tx => tx.query('SELECT 1')),
+      error => {
+        assert.match(`${error.message} ${error.cause?.message}`, /transaction/i);
+        return true;
+      }
+    );
     if (client.state === 'closed') await client.connect();
     assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, 1);
     await client.end();
@@ -251,9 +305,10 @@ describe('What a mode of PgBouncer cannot carry', () => {
   it('in statement mode is a transaction, which each one in a pool is told without a pause for new connections', async () => {
     await through('statement');
     const pool = new Pool({ ...bouncers[0].config, statement_cache: 0 }, { size: 1, acquire_timeout: 5000 });
-    const texts = Array.from({ length: 12 }, (_, i) => i % 2 ? 'SELECT 1' : 'SELECT 1 / 0');
+    const texts = Array.from({ length: 12 }, (_, i) => (i % 2 ? 'SELECT 1' : 'SELECT 1 / 0'));
     const results = await Promise.allSettled(texts.map(text => pool.transaction(tx => tx.query(text))));
-    for (const { reason } of results) assert.match(`${reason.code} ${reason.cause.message}`, /^08P01 transaction blocks not allowed/);
+    for (const { reason } of results)
+      assert.match(`${reason.code} ${reason.cause.message}`, /^08P01 transaction blocks not allowed/);
     assert.equal((await pool.query('SELECT 1 AS one')).rows[0].one, 1);
     await pool.end();
   });
@@ -262,14 +317,18 @@ describe('What a mode of PgBouncer cannot carry', () => {
     const open = await through('transaction');
     const clients = await Promise.all([1, 2, 3, 4].map(open));
     const failures = [];
-    await Promise.all(clients.map(async (client, n) => {
-      for (let i = 0; i < 200; i++) {
-        const works = [1, 2, 3].map(k => client.query(`SELECT ${n} AS n, ${k} AS k, $1::int AS i`, [i]).then(({ rows: [row] }) => {
-          assert.deepEqual(row.toArray(), [n, k, i]);
-        }));
-        for (const { reason } of await Promise.allSettled(works)) if (reason) failures.push(reason);
-      }
-    }));
+    await Promise.all(
+      clients.map(async (client, n) => {
+        for (let i = 0; i < 200; i++) {
+          const works = [1, 2, 3].map(k =>
+            client.query(`SELECT ${n} AS n, ${k} AS k, $1::int AS i`, [i]).then(({ rows: [row] }) => {
+              assert.deepEqual(row.toArray(), [n, k, i]);
+            })
+          );
+          for (const { reason } of await Promise.allSettled(works)) if (reason) failures.push(reason);
+        }
+      })
+    );
     for (const error of failures) assert.equal(error.code, '26000', error.stack);
     // One at a time each is prepared again where it is lost.
     for (let i = 0; i < 50; i++) {
@@ -317,12 +376,15 @@ describe('What a mode of PgBouncer cannot carry', () => {
     await through('transaction');
     for (const size of [1, 4]) {
       const pool = new Pool(bouncers[0].config, { size });
-      const counts = await Promise.all(Array.from({ length: 4 }, async (_, i) => {
-        const session = i % 2 ? pool : pool.with({ 'app.tenant': i });
-        let count = 0;
-        for await (const row of session.cursor('SELECT i FROM generate_series(1, 100) i', [], { batchSize: 7 })) count += Object.keys(row).length;
-        return count;
-      }));
+      const counts = await Promise.all(
+        Array.from({ length: 4 }, async (_, i) => {
+          const session = i % 2 ? pool : pool.with({ 'app.tenant': i });
+          let count = 0;
+          for await (const row of session.cursor('SELECT i FROM generate_series(1, 100) i', [], { batchSize: 7 }))
+            count += Object.keys(row).length;
+          return count;
+        })
+      );
       assert.deepEqual(counts, [100, 100, 100, 100]);
       await pool.end();
     }
@@ -336,20 +398,32 @@ describe('What a mode of PgBouncer cannot carry', () => {
     process.on('warning', listen);
     // At the same time, so that each of PgBouncer's connections is asked.
     const COUNT = 'SELECT pg_backend_pid() AS pid, (SELECT count(*) FROM pg_prepared_statements) AS n, pg_sleep(0.1)';
-    const prepared = async () => new Map((await Promise.all(Array.from({ length: 6 }, () => pools[0].query(COUNT, [], { cache: false, alone: true }))))
-      .map(({ rows: [{ pid, n }] }) => [pid, n]));
-    const round = () => Promise.all(pools.map(async pool => {
-      const results = [];
-      for (let i = 0; i < 25; i++) {
-        results.push(...await Promise.allSettled([1, 2, 3, 4].map(n => pool.transaction(tx => tx.query(`SELECT ${n}, $1::int`, [i])))));
-      }
-      return results.filter(({ reason }) => reason !== undefined).map(({ reason }) => reason);
-    }));
+    const prepared = async () =>
+      new Map(
+        (
+          await Promise.all(Array.from({ length: 6 }, () => pools[0].query(COUNT, [], { cache: false, alone: true })))
+        ).map(({ rows: [{ pid, n }] }) => [pid, n])
+      );
+    const round = () =>
+      Promise.all(
+        pools.map(async pool => {
+          const results = [];
+          for (let i = 0; i < 25; i++) {
+            results.push(
+              ...(await Promise.allSettled(
+                [1, 2, 3, 4].map(n => pool.transaction(tx => tx.query(`SELECT ${n}, $1::int`, [i])))
+              ))
+            );
+          }
+          return results.filter(({ reason }) => reason !== undefined).map(({ reason }) => reason);
+        })
+      );
     const failures = (await round()).flat();
-    for (const { code, hint } of failures) assert.deepEqual([code, /set statement_cache: 0/.test(hint)], ['26000', true]);
+    for (const { code, hint } of failures)
+      assert.deepEqual([code, /set statement_cache: 0/.test(hint)], ['26000', true]);
     const before = await prepared();
     assert.deepEqual(await round(), [[], []]);
-    const more = [...await prepared()].filter(([pid, n]) => before.has(pid) && n > before.get(pid));
+    const more = [...(await prepared())].filter(([pid, n]) => before.has(pid) && n > before.get(pid));
     assert.deepEqual(more, []);
     process.off('warning', listen);
     assert.equal(warnings.filter(message => message.includes('statement_cache: 0')).length, 2);

@@ -19,8 +19,12 @@ const AsyncFunction = (async () => {}).constructor;
 /** The lines of the tables: what it is about, and the code in the right column. */
 function lines() {
   const text = fs.readFileSync(path.join(__dirname, '../recipes/POSTGRES.md'), 'utf8');
-  return [...text.matchAll(/^\| ([^|]+?) \| .*? \| (.*) \|$/gm)].filter(([, what]) => /\w/.test(what))
-    .map(([, what, right]) => [what, [...right.matchAll(/(?<!`)(`{1,2}) ?((?:(?!\1(?!`))[^])+?) ?\1(?!`)/g)].map(([, , code]) => code)]);
+  return [...text.matchAll(/^\| ([^|]+?) \| .*? \| (.*) \|$/gm)]
+    .filter(([, what]) => /\w/.test(what))
+    .map(([, what, right]) => [
+      what,
+      [...right.matchAll(/(?<!`)(`{1,2}) ?((?:(?!\1(?!`))[^])+?) ?\1(?!`)/g)].map(([, , code]) => code)
+    ]);
 }
 
 /** What a line gives, where that shows more than that it runs. */
@@ -34,7 +38,11 @@ const GIVES = {
   columns: ([{ name, typeOid }]) => assert.deepEqual([name, typeOid], ['n', 23]),
   'rows as arrays': [[1, 2]],
   'texts in place of values': ({ rows: [{ a }] }) => assert.equal(a, '1'),
-  describe: ({ params }) => assert.deepEqual(params.map(({ oid }) => oid), [23]),
+  describe: ({ params }) =>
+    assert.deepEqual(
+      params.map(({ oid }) => oid),
+      [23]
+    ),
   'a name': ['"users"', []],
   'a name with its schema': ['"public"."users"', []],
   'names of columns': ['"id", "name"', []],
@@ -60,8 +68,10 @@ const WRAPPED = {
     return `const error = await pool.query('INSERT INTO users VALUES (1)').catch(each => each);
       assert.ok(error instanceof quickgres.PostgresError); assert.deepEqual([${names.map(each => `error.${each}`)}], ['users_id_key', 'users', undefined, 'public', undefined]);`;
   },
-  "the error's query": ([code]) => `const error = await pool.query('SELECT nothing').catch(each => each); assert.equal(${code}, 'SELECT nothing')`,
-  'a lost connection': ([code]) => `const error = await pool.query('SELECT pg_terminate_backend(pg_backend_pid())').catch(each => each); assert.ok(${code}); assert.equal(error.sent, true)`
+  "the error's query": ([code]) =>
+    `const error = await pool.query('SELECT nothing').catch(each => each); assert.equal(${code}, 'SELECT nothing')`,
+  'a lost connection': ([code]) =>
+    `const error = await pool.query('SELECT pg_terminate_backend(pg_backend_pid())').catch(each => each); assert.ok(${code}); assert.equal(error.sent, true)`
 };
 
 describe('The table for programs that move from postgres', () => {
@@ -72,12 +82,33 @@ describe('The table for programs that move from postgres', () => {
       CREATE TABLE t (a int); CREATE PUBLICATION "all" FOR ALL TABLES`);
     await server.sql("SELECT pg_create_logical_replication_slot('mine', 'pgoutput')");
     given = {
-      ...quickgres, ...server.config, Pool, Readable, assert, changes, config: server.config, fn: () => {}, onlisten: () => {}, password: 'x', pipeline,
-      process: { stderr: new Writable({ write: (chunk, encoding, done) => done() }) }, quickgres, readFile: async () => 'SELECT $1::int AS n', sql,
-      tracingChannel, url: server.url, user: { name: 'Ann', age: 36 }, users: [{ name: 'Ann', age: 36 }, { name: 'Bob', age: 37 }]
+      ...quickgres,
+      ...server.config,
+      Pool,
+      Readable,
+      assert,
+      changes,
+      config: server.config,
+      fn: () => {},
+      onlisten: () => {},
+      password: 'x',
+      pipeline,
+      process: { stderr: new Writable({ write: (chunk, encoding, done) => done() }) },
+      quickgres,
+      readFile: async () => 'SELECT $1::int AS n',
+      sql,
+      tracingChannel,
+      url: server.url,
+      user: { name: 'Ann', age: 36 },
+      users: [
+        { name: 'Ann', age: 36 },
+        { name: 'Bob', age: 37 }
+      ]
     };
   });
-  beforeEach(() => { pool = new Pool(server.config, { size: 2 }); });
+  beforeEach(() => {
+    pool = new Pool(server.config, { size: 2 });
+  });
   afterEach(() => pool.end());
   after(() => {
     tracingChannel('quickgres:query').unsubscribe({ start: given.fn }); // of a line of the table
@@ -89,11 +120,16 @@ describe('The table for programs that move from postgres', () => {
       assert.ok(codes.length > 0);
       const wrap = WRAPPED[what];
       let result;
-      for (const code of wrap ? [wrap(codes)] : codes.filter(each => /[^\w.]/.test(each) && !/^for await .*…$/.test(each))) {
+      for (const code of wrap
+        ? [wrap(codes)]
+        : codes.filter(each => /[^\w.]/.test(each) && !/^for await .*…$/.test(each))) {
         const isExpression = !/^(?:for|const|await pipeline)\b/.test(code) && !wrap;
-        const context = { ...given, pool, ...what === 'parts of the address' && { user: server.config.user } };
+        const context = { ...given, pool, ...(what === 'parts of the address' && { user: server.config.user }) };
         // A piece of SQL must not be awaited.
-        const last = await new AsyncFunction(...Object.keys(context), isExpression ? `return { value: ${code} }` : code)(...Object.values(context));
+        const last = await new AsyncFunction(
+          ...Object.keys(context),
+          isExpression ? `return { value: ${code} }` : code
+        )(...Object.values(context));
         const value = isExpression ? last.value : last;
         result ??= value instanceof Promise ? await value : value;
         if (/^(?:SELECT|UPDATE)/.test(value?.[0])) await pool.query(value);

@@ -19,8 +19,11 @@ const STAYING = new Set(['lib/core/requests/WITH.md']);
 
 /** Static imports, which only modules have, as dynamic ones. */
 function withoutImports(code) {
-  return code.replace(/^import (\{.*\}|\w+) from ('.*');/gm, (all, names, from) =>
-    `const ${names.startsWith('{') ? names.replace(/ as /g, ': ') : `{ default: ${names} }`} = await import(${from});`);
+  return code.replace(
+    /^import (\{.*\}|\w+) from ('.*');/gm,
+    (all, names, from) =>
+      `const ${names.startsWith('{') ? names.replace(/ as /g, ': ') : `{ default: ${names} }`} = await import(${from});`
+  );
 }
 
 const GlobalRequest = globalThis.Request;
@@ -31,7 +34,10 @@ describe('The documents', () => {
 
   before(async () => {
     server = await startServer({
-      external: false, sample: 1000, auth: 'scram-sha-256', users: { me: { password: 'secret', attributes: 'SUPERUSER' } },
+      external: false,
+      sample: 1000,
+      auth: 'scram-sha-256',
+      users: { me: { password: 'secret', attributes: 'SUPERUSER' } },
       settings: { wal_level: 'logical' }
     });
     await server.sql('CREATE DATABASE mydb TEMPLATE postgres');
@@ -43,7 +49,11 @@ describe('The documents', () => {
     await new Promise(resolve => web.listen(0, '127.0.0.1', resolve));
     // In a page, paths are relative to it.
     const base = `http://127.0.0.1:${web.address().port}`;
-    globalThis.Request = class extends Request { constructor(url, init) { super(typeof url === 'string' ? new URL(url, base) : url, init); } };
+    globalThis.Request = class extends Request {
+      constructor(url, init) {
+        super(typeof url === 'string' ? new URL(url, base) : url, init);
+      }
+    };
     folder = fs.mkdtempSync(path.join(os.tmpdir(), 'readme-')); // for what the examples write
     process.chdir(folder);
   });
@@ -75,7 +85,8 @@ describe('The documents', () => {
   // Before the examples, which leave connections behind that may still be at work.
   for (const document of DOCUMENTS) {
     for (const { code, line } of examples(document, 'sql')) {
-      it(`have SQL at ${document}:${line} that the server takes`, () => client.simpleQuery(`BEGIN; ${code} ${STAYING.has(document) ? 'COMMIT' : 'ROLLBACK'}`));
+      it(`have SQL at ${document}:${line} that the server takes`, () =>
+        client.simpleQuery(`BEGIN; ${code} ${STAYING.has(document) ? 'COMMIT' : 'ROLLBACK'}`));
     }
   }
 
@@ -85,10 +96,19 @@ describe('The documents', () => {
     it(`have an example at ${document}:${line} that runs as printed`, async () => {
       const declares = name => new RegExp(`(?:const|let|import) (?:\\{[^}]*)?\\b${name}\\b`).test(code);
       const fetchHere = (url, init) => fetch(new URL(url, `http://127.0.0.1:${web.address().port}`), init);
-      const arrayBuffer = await (await fetchHere('/rows', { headers: { accept: 'application/x-postgresql' } })).arrayBuffer();
+      const arrayBuffer = await (
+        await fetchHere('/rows', { headers: { accept: 'application/x-postgresql' } })
+      ).arrayBuffer();
       const names = {
-        require, assert, fetch: fetchHere, arrayBuffer, config: {}, console: quiet,
-        ...(declares('Client') ? {} : { Client: quickgres.Client }), ...(declares('client') ? {} : { client }), ...(declares('pool') ? {} : { pool })
+        require,
+        assert,
+        fetch: fetchHere,
+        arrayBuffer,
+        config: {},
+        console: quiet,
+        ...(declares('Client') ? {} : { Client: quickgres.Client }),
+        ...(declares('client') ? {} : { client }),
+        ...(declares('pool') ? {} : { pool })
       };
       await new AsyncFunction(...Object.keys(names), withoutImports(code))(...Object.values(names));
     });
@@ -105,7 +125,9 @@ describe('The documents', () => {
 
   for (const [name, printed] of Object.entries(RECIPES)) {
     it(`have a recipe recipes/${name} that runs as it is`, async () => {
-      const { stdout, stderr } = await promisify(execFile)(process.execPath, [path.join(__dirname, '../recipes', name)]);
+      const { stdout, stderr } = await promisify(execFile)(process.execPath, [
+        path.join(__dirname, '../recipes', name)
+      ]);
       assert.deepEqual([stdout.trim(), stderr], [printed.trim(), '']);
     });
   }
@@ -123,8 +145,12 @@ describe('The documents', () => {
       return [...text.matchAll(/^```(.*)\n[^]*?^```$/gm)].map(([code, language]) => ({ code, language }));
     });
     // test/types compiles what its guide shows, and compares what the compiler says.
-    const unseen = fences.filter(({ language }) => !['js', 'mjs', 'ts', 'tsx', 'jsx', 'sql', 'ts mistakes', 'text', 'json'].includes(language))
-      .map(({ code }) => code).filter(code => !/npm (?:ci|install)|npx (?:esbuild|quickgres)|pg\/register/.test(code));
+    const unseen = fences
+      .filter(
+        ({ language }) => !['js', 'mjs', 'ts', 'tsx', 'jsx', 'sql', 'ts mistakes', 'text', 'json'].includes(language)
+      )
+      .map(({ code }) => code)
+      .filter(code => !/npm (?:ci|install)|npx (?:esbuild|quickgres)|pg\/register/.test(code));
     assert.deepEqual(unseen, []);
   });
 
@@ -132,12 +158,23 @@ describe('The documents', () => {
     const root = path.join(__dirname, '../..');
     const read = name => fs.readFileSync(path.join(root, name), 'utf8').replace(/^```[^]*?^```$/gm, '');
     /** What GitHub makes of a heading. */
-    const anchors = name => [...read(name).matchAll(/^#+ (.*)$/gm)]
-      .map(([, heading]) => heading.toLowerCase().replace(/[^\p{L}\p{N} _-]/gu, '').replaceAll(' ', '-'));
+    const anchors = name =>
+      [...read(name).matchAll(/^#+ (.*)$/gm)].map(([, heading]) =>
+        heading
+          .toLowerCase()
+          .replace(/[^\p{L}\p{N} _-]/gu, '')
+          .replaceAll(' ', '-')
+      );
     const broken = [];
     let count = 0;
-    for (const name of [...DOCUMENTS, 'lib/README.md', 'SECURITY.md', 'CHANGELOG.md',
-      'bench/README.md', 'bench/EXPERIMENTS.md']) {
+    for (const name of [
+      ...DOCUMENTS,
+      'lib/README.md',
+      'SECURITY.md',
+      'CHANGELOG.md',
+      'bench/README.md',
+      'bench/EXPERIMENTS.md'
+    ]) {
       for (const [, target] of read(name).matchAll(/\]\((?!https?:)([^)]+)\)/g)) {
         count++;
         const [file, anchor] = target.split('#');

@@ -8,7 +8,8 @@ const root = path.join(__dirname, '../..');
 const read = name => fs.readFileSync(path.join(root, name), 'utf8');
 
 /** The declarations of all entry points. */
-const FILES = Object.entries(require('../../package.json').exports).filter(([name]) => !/\*|json$/.test(name))
+const FILES = Object.entries(require('../../package.json').exports)
+  .filter(([name]) => !/\*|json$/.test(name))
   .map(([, target]) => path.posix.normalize((target.require ?? target).types));
 
 const COMMENT = /\/\*\*(?:[^*]|\*(?!\/))*\*\//.source;
@@ -25,7 +26,10 @@ const FIELDS = /^ServerFields$/;
  */
 function declarations(text) {
   const found = new Map();
-  const pattern = new RegExp(`(?:(${COMMENT})\\n)?^export (?:declare )?(class|interface|type|function|const) (\\w+)`, 'gm');
+  const pattern = new RegExp(
+    `(?:(${COMMENT})\\n)?^export (?:declare )?(class|interface|type|function|const) (\\w+)`,
+    'gm'
+  );
   for (const match of text.matchAll(pattern)) {
     const [all, comment = '', kind, name] = match;
     const rest = text.slice(match.index + all.lastIndexOf('export '));
@@ -40,8 +44,11 @@ function declarations(text) {
     if (found.has(name) && /\{\}$/.test(body)) continue; // export interface Client extends Session {}
     add(name, { title: name, kind, comment, texts: kind === 'function' ? [body] : [] });
     if (!/^(?:class|interface)$/.test(kind)) continue;
-    const member = new RegExp(`(?:^  (${COMMENT})\\n)?^  ((?:static |readonly |get )*(\\[[\\w. :]+\\]|\\w+)[^]*?;)$`, 'gm');
-    for (const [, said = '', declared, own] of body.matchAll(member)) {
+    const member = new RegExp(
+      `(?:^  (${COMMENT})\\n)?^  ((?:static |readonly |get )*(\\[[\\w. :]+\\]|\\w+)[^]*?;)$`,
+      'gm'
+    );
+    for (const [, said = '', declared, own] of body.slice(body.search(/\{$/m)).matchAll(member)) {
       add(`${name}.${own}`, { title: `${name}.${own}`, kind: 'member', comment: said, texts: [declared] });
     }
   }
@@ -53,7 +60,13 @@ function signature(declaration) {
   let rest = declaration.replace(/^[^(]*/, '').replace(/=>/g, '');
   for (let shorter; (shorter = rest.replace(/(\([^]*?)[([{<][^()[\]{}<>]*[)\]}>]/, '$1')) !== rest;) rest = shorter;
   const [, parameters, type] = /^\(([^)]*)\)(?::\s*([^;]*))?/.exec(rest);
-  return { type, names: parameters.split(',').map(part => /\w+/.exec(part)?.[0]).filter(Boolean) };
+  return {
+    type,
+    names: parameters
+      .split(',')
+      .map(part => /\w+/.exec(part)?.[0])
+      .filter(Boolean)
+  };
 }
 
 const isCallable = text => /^(?:export (?:declare )?function |static )?\w+(?:<[^(]*>)?\(/.test(text);
@@ -75,7 +88,8 @@ function examine(text) {
       for (const name of names) {
         if (!new RegExp(`\\b${name}\\b`).test(comment)) silent.push(`${title}: parameter ${name}`);
       }
-      if (type && !/^(?:void|this|unknown)$/.test(type) && !comment.includes('@returns')) silent.push(`${title}: returns`);
+      if (type && !/^(?:void|this|unknown)$/.test(type) && !comment.includes('@returns'))
+        silent.push(`${title}: returns`);
       if (/^Promise/.test(type) && !/reject|throw/i.test(comment)) silent.push(`${title}: how it fails`);
     }
     if (isMemberOf(title, /Options$|^(?:Abortable|ClientConfig|PoolConfig|ReadOnly|Idempotent)$/)) {
@@ -104,7 +118,10 @@ describe('The declarations, which are the reference,', () => {
   it('have every parameter of a connection in the table of lib/core/config/README.md', () => {
     const config = declarations(read('index.d.ts')).filter(({ title }) => /^Config\.\w/.test(title));
     assert.ok(config.length > 40);
-    const table = read('lib/core/config/README.md').split('\n').filter(line => line.startsWith('| `')).join('\n');
+    const table = read('lib/core/config/README.md')
+      .split('\n')
+      .filter(line => line.startsWith('| `'))
+      .join('\n');
     const missing = config.map(({ title }) => title.slice(7)).filter(name => !table.includes(`\`${name}\``));
     assert.deepEqual(missing, ['gssencmode']); // taken, and changes nothing
   });
@@ -140,9 +157,14 @@ export class Thing {
 export function make(size: number): Thing;
 `);
     assert.deepEqual(silent, [
-      'Silent', 'Silent.size', 'CallOptions.late: what holds without it',
-      'Thing.call: parameter second', 'Thing.call: returns', 'Thing.call: how it fails',
-      'make: parameter size', 'make: returns'
+      'Silent',
+      'Silent.size',
+      'CallOptions.late: what holds without it',
+      'Thing.call: parameter second',
+      'Thing.call: returns',
+      'Thing.call: how it fails',
+      'make: parameter size',
+      'make: returns'
     ]);
   });
 });

@@ -27,10 +27,21 @@ const CODES = {
 
 /** What settles in silence by its limit (connect_timeout, statement_timeout) alone. */
 const ALONE = {
-  connecting: '3 of 3', 'TLS handshake': '3 of 3', authentication: '3 of 3', idle: '0 of 0',
-  '1,000 pipelined queries': '1000 of 1000', 'mid-row': '2 of 2', 'mid-COPY-out': '2 of 2', 'mid-COPY-in': '1 of 1',
-  'an open portal': '1 of 3', 'a cursor': '1 of 2', transaction: '1 of 3', batch: '2 of 2', cancelling: '1 of 3',
-  'end() pending': '1 of 3', 'pass-through to a slow stream': '2 of 2'
+  connecting: '3 of 3',
+  'TLS handshake': '3 of 3',
+  authentication: '3 of 3',
+  idle: '0 of 0',
+  '1,000 pipelined queries': '1000 of 1000',
+  'mid-row': '2 of 2',
+  'mid-COPY-out': '2 of 2',
+  'mid-COPY-in': '1 of 1',
+  'an open portal': '1 of 3',
+  'a cursor': '1 of 2',
+  transaction: '1 of 3',
+  batch: '2 of 2',
+  cancelling: '1 of 3',
+  'end() pending': '1 of 3',
+  'pass-through to a slow stream': '2 of 2'
 };
 
 /** Faults that have a process and a server to themselves, since they end it or wait. */
@@ -38,7 +49,9 @@ const APART = [['silence'], ['SIGKILL', 'pg_terminate_backend']];
 
 /** Runs faults in every state, in a process of their own. */
 async function settle(faults) {
-  const child = spawn(process.execPath, [path.join(__dirname, '../support/settling.js'), ...faults], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, [path.join(__dirname, '../support/settling.js'), ...faults], {
+    stdio: ['ignore', 'pipe', 'inherit']
+  });
   let output = '';
   let done = 0;
   child.stdout.setEncoding('utf8').on('data', text => {
@@ -48,7 +61,11 @@ async function settle(faults) {
   const [status, signal] = await once(child, 'close');
   assert.ok(done > 0, `the process was over before its work: ${output}`);
   assert.ok(Date.now() - done < EXIT, 'the process ends by itself');
-  const results = output.trim().split('\n').slice(0, -1).map(line => JSON.parse(line));
+  const results = output
+    .trim()
+    .split('\n')
+    .slice(0, -1)
+    .map(line => JSON.parse(line));
   for (const { unhandled, failed } of results) assert.equal(unhandled ?? failed, undefined);
   assert.deepEqual([status, signal], [0, null]);
   return results;
@@ -71,9 +88,16 @@ describe('Whatever happens to the connection, every promise settles, once, and n
     it(fault, async () => {
       const results = (await all[fault]).filter(result => result.fault === fault);
       assert.deepEqual(results.pop(), { fault, handles: 0 });
-      assert.deepEqual(results.map(({ state }) => state).sort(), [...Object.keys(CONNECTING), ...Object.keys(CONNECTED)].sort());
+      assert.deepEqual(
+        results.map(({ state }) => state).sort(),
+        [...Object.keys(CONNECTING), ...Object.keys(CONNECTED)].sort()
+      );
       for (const { state, codes, handles, errors, alone } of results) {
-        assert.deepEqual(codes.filter(code => ![...CODES[fault], 'resolved', 'ABORT_ERR'].includes(code)), [], state);
+        assert.deepEqual(
+          codes.filter(code => ![...CODES[fault], 'resolved', 'ABORT_ERR'].includes(code)),
+          [],
+          state
+        );
         assert.equal(handles ?? 0, 0, `handles left in the state ${state}`);
         const lost = !(state in CONNECTING) && fault !== 'silence' && fault !== 'destroy()';
         assert.equal(errors, lost ? 1 : 0, `'error' events in the state ${state}`);

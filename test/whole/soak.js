@@ -25,8 +25,14 @@ async function soak(client, { queries, texts, samples = 10, report = () => {} })
   const all = [];
   let done = 0;
   const sample = async () => {
-    const { rows: [row] } = await client.query(`SELECT (SELECT sum(total_bytes) FROM pg_backend_memory_contexts) AS bytes,
-      (SELECT count(*) FROM pg_prepared_statements) AS statements`, [], { cache: false });
+    const {
+      rows: [row]
+    } = await client.query(
+      `SELECT (SELECT sum(total_bytes) FROM pg_backend_memory_contexts) AS bytes,
+      (SELECT count(*) FROM pg_prepared_statements) AS statements`,
+      [],
+      { cache: false }
+    );
     gc();
     const { heapUsed: heap, external, rss } = process.memoryUsage();
     const each = { queries: done, heap, external, rss, server: Number(row.bytes), statements: Number(row.statements) };
@@ -35,7 +41,7 @@ async function soak(client, { queries, texts, samples = 10, report = () => {} })
   };
   let state = 1;
   for (let part = 0; part < samples; part++) {
-    const until = Math.round(queries * (part + 1) / samples);
+    const until = Math.round((queries * (part + 1)) / samples);
     while (done < until) {
       const works = [];
       for (let i = 0; i < WINDOW && done < until; i++, done++) {
@@ -56,12 +62,17 @@ async function soak(client, { queries, texts, samples = 10, report = () => {} })
 /** @returns {object} by how much memory has grown from the third sample to the last, in bytes */
 function growth(samples) {
   const [from, to] = [samples[2], samples[samples.length - 1]];
-  return { heap: to.heap - from.heap, external: to.external - from.external, rss: to.rss - from.rss, server: to.server - from.server };
+  return {
+    heap: to.heap - from.heap,
+    external: to.external - from.external,
+    rss: to.rss - from.rss,
+    server: to.server - from.server
+  };
 }
 
 async function main([queries = 10000000, texts = 100000, statement_cache]) {
   const server = await startServer({ external: false });
-  const client = new Client({ ...server.config, ...statement_cache && { statement_cache: Number(statement_cache) } });
+  const client = new Client({ ...server.config, ...(statement_cache && { statement_cache: Number(statement_cache) }) });
   await client.connect();
   const begun = Date.now();
   const mebibytes = bytes => `${(bytes / 1048576).toFixed(1)} MiB`;
@@ -69,9 +80,11 @@ async function main([queries = 10000000, texts = 100000, statement_cache]) {
     queries: Number(queries),
     texts: Number(texts),
     samples: 20,
-    report: ({ queries: done, heap, external, rss, server: backend, statements }) => console.log(
-      `${done} queries in ${((Date.now() - begun) / 1000).toFixed(0)} s: heap ${mebibytes(heap)}, buffers ${mebibytes(external)}, ` +
-      `process ${mebibytes(rss)}, backend ${mebibytes(backend)}, ${statements} statements`)
+    report: ({ queries: done, heap, external, rss, server: backend, statements }) =>
+      console.log(
+        `${done} queries in ${((Date.now() - begun) / 1000).toFixed(0)} s: heap ${mebibytes(heap)}, buffers ${mebibytes(external)}, ` +
+          `process ${mebibytes(rss)}, backend ${mebibytes(backend)}, ${statements} statements`
+      )
   });
   await client.end();
   await server.stop();

@@ -4,7 +4,9 @@ const { ask, connect, record, replay } = require('../support/splitting');
 
 describe('A recorded session', () => {
   let recorded;
-  before(async () => { recorded = await record(ask); });
+  before(async () => {
+    recorded = await record(ask);
+  });
 
   it('gives the same when cut in two at every single byte', async function () {
     this.timeout(60_000);

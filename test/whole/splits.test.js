@@ -25,8 +25,10 @@ describe('A recorded session', () => {
       types.add(String.fromCharCode(small.bytes[off]));
     }
     assert.deepEqual([...types].sort().join(''), '123ACDEHIKNRSTZcdnt');
-    assert.deepEqual(small.results.filter(({ name }) => name).map(({ code }) => code),
-      ['42601', '22012', '42703', '42703', '23505', '22012', '22012']);
+    assert.deepEqual(
+      small.results.filter(({ name }) => name).map(({ code }) => code),
+      ['42601', '22012', '42703', '42703', '23505', '22012', '22012']
+    );
     assert.equal(small.events.length, 4);
     assert.ok(large.bytes.length > 200_000);
   });
@@ -40,7 +42,7 @@ describe('A recorded session', () => {
 
   it('gives the same in pieces of random lengths', async () => {
     let seed = 4711;
-    const random = () => (seed = seed * 48271 % 0x7fffffff) / 0x7fffffff;
+    const random = () => (seed = (seed * 48271) % 0x7fffffff) / 0x7fffffff;
     for (let run = 0; run < 20; run++) {
       const cuts = [];
       const step = () => 1 + Math.floor(random() ** 4 * 20_000);

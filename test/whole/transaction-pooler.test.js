@@ -16,11 +16,13 @@ const urlOf = ({ user, database }) => `postgresql://${user}@aws-0-eu-central-1.p
 async function ask(query, client, count) {
   let answered = 0;
   for (let n = 0; n < count; n += 20) {
-    await Promise.all(Array.from({ length: 20 }, async (_, i) => {
-      const { rows } = await query('SELECT $1::text AS client, $2::text AS n', [client, n + i].map(String));
-      assert.deepEqual({ ...rows[0].toObject?.() ?? rows[0] }, { client: String(client), n: String(n + i) });
-      answered++;
-    }));
+    await Promise.all(
+      Array.from({ length: 20 }, async (_, i) => {
+        const { rows } = await query('SELECT $1::text AS client, $2::text AS n', [client, n + i].map(String));
+        assert.deepEqual({ ...(rows[0].toObject?.() ?? rows[0]) }, { client: String(client), n: String(n + i) });
+        answered++;
+      })
+    );
   }
   return answered;
 }
@@ -49,19 +51,26 @@ for (const drops of [false, true]) {
 
     it('gives each of two pools its own rows, and those of transactions', async () => {
       const pools = [1, 2].map(() => endAfterTest(new Pool({ connectionString, socket })));
-      const answered = await Promise.all(pools.map(async (pool, n) => {
-        const [queries] = await Promise.all([
-          ask((...query) => pool.query(...query), n, 1000),
-          ...Array.from({ length: 20 }, () => pool.transaction(tx => ask((...query) => tx.query(...query), n, 20)))
-        ]);
-        return queries;
-      }));
+      const answered = await Promise.all(
+        pools.map(async (pool, n) => {
+          const [queries] = await Promise.all([
+            ask((...query) => pool.query(...query), n, 1000),
+            ...Array.from({ length: 20 }, () => pool.transaction(tx => ask((...query) => tx.query(...query), n, 20)))
+          ]);
+          return queries;
+        })
+      );
       assert.equal(sum(answered), 2000);
     });
 
     it('gives each of two pools of quickgres/pg its own rows', async () => {
       // node-postgres calls the method `connect` of its `stream`.
-      const stream = () => Object.assign(new net.Socket(), { connect() { net.Socket.prototype.connect.call(this, pooler.port, pooler.host); } });
+      const stream = () =>
+        Object.assign(new net.Socket(), {
+          connect() {
+            net.Socket.prototype.connect.call(this, pooler.port, pooler.host);
+          }
+        });
       const pools = [1, 2].map(() => new pg.Pool({ connectionString, stream }));
       const answered = await Promise.all(pools.map((pool, n) => ask((...query) => pool.query(...query), n, 1000)));
       assert.equal(sum(answered), 2000);

@@ -17,33 +17,51 @@ const root = path.join(__dirname, '../..');
 const read = (...names) => fs.readFileSync(path.join(root, ...names), 'utf8');
 
 /** The entry points of the package by name: their declarations and what they load. */
-const ENTRIES = Object.fromEntries(Object.entries(require('../../package.json').exports)
-  .filter(([name]) => !/\*|json$/.test(name)).map(([name, target]) => {
-    const { types, default: file } = target.require ?? target;
-    return [name.replace('.', 'quickgres'), { types, load: () => require(path.join(root, file)) }];
-  }));
+const ENTRIES = Object.fromEntries(
+  Object.entries(require('../../package.json').exports)
+    .filter(([name]) => !/\*|json$/.test(name))
+    .map(([name, target]) => {
+      const { types, default: file } = target.require ?? target;
+      return [name.replace('.', 'quickgres'), { types, load: () => require(path.join(root, file)) }];
+    })
+);
 
 /** Public by their names, and still nobody's business but of the other folders. */
 const SESSION = ['giveUpStreams', 'copyIn', 'lease'];
 const INTERNAL = {
-  Client: ['push', 'receiver', ...SESSION, 'endSteps', 'beginSteps'], Pool: SESSION, Session: [...SESSION, 'listen'],
-  RowParser: ['decoderOf', 'decoders', 'forFormat', 'known', 'of', 'platform', 'textType', 'type'], RowReader: ['made', 'message', 'receive', 'receiveData', 'start'],
-  CopyTo: ['giveUp', 'pipe'], CopyFrom: ['giveUp', 'write'], Listener: ['give'], PgOutput: ['relation']
+  Client: ['push', 'receiver', ...SESSION, 'endSteps', 'beginSteps'],
+  Pool: SESSION,
+  Session: [...SESSION, 'listen'],
+  RowParser: ['decoderOf', 'decoders', 'forFormat', 'known', 'of', 'platform', 'textType', 'type'],
+  RowReader: ['made', 'message', 'receive', 'receiveData', 'start'],
+  CopyTo: ['giveUp', 'pipe'],
+  CopyFrom: ['giveUp', 'write'],
+  Listener: ['give'],
+  PgOutput: ['relation']
 };
 
 /** Made or set without a declaration that could be read: fields that the server sends, and what is set later. */
 const fields = [...new Set(Object.values(FIELDS))].filter(name => name !== 'message');
 const SET = {
-  PostgresError: [...fields, 'at', 'index', 'name', 'query'], ConnectionError: ['cause', 'code', 'name', 'query', 'sent'],
-  AbortError: ['cause', 'code', 'name', 'query'], TimeoutError: ['cause', 'code', 'name', 'query', 'sent'], UsageError: ['code', 'name', 'query'], ProtocolError: ['code', 'name'],
-  ResponseError: ['name', 'response', 'status'], CopyTo: ['columnCount', 'columnFormats'], Listener: ['channel'],
+  PostgresError: [...fields, 'at', 'index', 'name', 'query'],
+  ConnectionError: ['cause', 'code', 'name', 'query', 'sent'],
+  AbortError: ['cause', 'code', 'name', 'query'],
+  TimeoutError: ['cause', 'code', 'name', 'query', 'sent'],
+  UsageError: ['code', 'name', 'query'],
+  ProtocolError: ['code', 'name'],
+  ResponseError: ['name', 'response', 'status'],
+  CopyTo: ['columnCount', 'columnFormats'],
+  Listener: ['channel'],
   ResponseCache: ['max_age', 'max_answer_bytes', 'max_bytes', 'stale_while_revalidate'],
-  RowReader: ['arrays', 'binary', 'cmd', 'columnCount', 'columnFormats', 'format', 'objects', 'oid', 'rowParser'], RowParser: ['columnNames', 'columns']
+  RowReader: ['arrays', 'binary', 'cmd', 'columnCount', 'columnFormats', 'format', 'objects', 'oid', 'rowParser'],
+  RowParser: ['columnNames', 'columns']
 };
 const EMITTER = ['addListener', 'off', 'on', 'once', 'prependListener', 'prependOnceListener', 'removeListener'];
 
 describe('TypeScript', () => {
-  before(function () { installed(this, 'typescript'); });
+  before(function () {
+    installed(this, 'typescript');
+  });
 
   describe('compiles', () => {
     let project, compiling;
@@ -55,11 +73,20 @@ describe('TypeScript', () => {
     });
     after(() => fs.rmSync(project, { recursive: true, force: true }));
 
-    const NEWEST = ['real use and misuse, node16', 'real use and misuse, bundler', 'what is written for pg', 'a page without Node\'s types',
-      'the examples of the documents, node16', 'the examples of the documents, bundler'];
+    const NEWEST = [
+      'real use and misuse, node16',
+      'real use and misuse, bundler',
+      'what is written for pg',
+      "a page without Node's types",
+      'the examples of the documents, node16',
+      'the examples of the documents, bundler'
+    ];
     const OLDER = 'every entry point, node10'; // the default beside `module: commonjs`, which TypeScript 7 no longer has
     const compilers = ['typescript', 'typescript-5'];
-    const projects = [...NEWEST.map(name => ['typescript', name]), ...[...NEWEST.slice(0, 4), OLDER].map(name => ['typescript-5', name])];
+    const projects = [
+      ...NEWEST.map(name => ['typescript', name]),
+      ...[...NEWEST.slice(0, 4), OLDER].map(name => ['typescript-5', name])
+    ];
     for (const [compiler, name] of projects) {
       it(`${name}, by ${compiler}`, async () => {
         const complaints = await compiling.compile(project, name, compiler);
@@ -71,8 +98,10 @@ describe('TypeScript', () => {
       it(`what is wrong with a value, and not that a text is no piece, by ${compiler}`, async () => {
         const values = ['new Map()', 'new Set()', '() => 1', 'Symbol("a")'];
         const lines = values.map(value => `client.query('SELECT $1', [${value}]);`);
-        fs.writeFileSync(path.join(project, 'hint.mts'),
-          `import { Client } from 'quickgres';\nconst client = new Client();\n${lines.join('\n')}`);
+        fs.writeFileSync(
+          path.join(project, 'hint.mts'),
+          `import { Client } from 'quickgres';\nconst client = new Client();\n${lines.join('\n')}`
+        );
         const complaints = await compiling.compile(project, NEWEST[0], compiler, ['hint.mts']);
         const each = complaints.split(/^(?=hint)/m);
         assert.equal(each.length, values.length, complaints);
@@ -80,7 +109,8 @@ describe('TypeScript', () => {
       }).timeout(120000);
     }
 
-    it('all that there is to compile', () => assert.deepEqual([...NEWEST, OLDER].sort(), Object.keys(compiling.PROJECTS).sort()));
+    it('all that there is to compile', () =>
+      assert.deepEqual([...NEWEST, OLDER].sort(), Object.keys(compiling.PROJECTS).sort()));
 
     for (const name of ['use', 'capabilities']) {
       it(`the real use in ${name}.mts, which also runs`, async function () {
@@ -89,12 +119,18 @@ describe('TypeScript', () => {
         try {
           const { transpileModule } = require('../typescript/node_modules/typescript-5');
           const { outputText } = transpileModule(read('test', 'typescript', `${name}.mts`), {
-            compilerOptions: { target: 'es2022', module: 'esnext' }, fileName: `${name}.mts`
+            compilerOptions: { target: 'es2022', module: 'esnext' },
+            fileName: `${name}.mts`
           });
           const file = path.join(project, `${name}.mjs`);
           fs.writeFileSync(file, outputText);
           const { default: use } = await import(pathToFileURL(file));
-          await use({ ...server.config, database: server.database || 'postgres', host: server.host, port: server.port });
+          await use({
+            ...server.config,
+            database: server.database || 'postgres',
+            host: server.host,
+            port: server.port
+          });
         } finally {
           await server.stop();
         }
@@ -103,7 +139,9 @@ describe('TypeScript', () => {
 
     it('misuse, of which every line is wrong by itself', () => {
       const lines = read('test', 'typescript', 'misuse.mts').split('\n');
-      const cases = lines.slice(lines.findIndex(line => line.startsWith('// @ts-expect-error'))).filter(line => line !== '');
+      const cases = lines
+        .slice(lines.findIndex(line => line.startsWith('// @ts-expect-error')))
+        .filter(line => line !== '');
       assert.ok(cases.length > 80);
       cases.forEach((line, index) => assert.equal(line.startsWith('// @ts-expect-error '), index % 2 === 0, line));
     });
@@ -123,7 +161,11 @@ describe('TypeScript', () => {
       sources = written(path.join(root, 'lib'), browserSources);
     });
 
-    const valuesOf = ({ exports }) => [...exports].filter(([, { value }]) => value).map(([name]) => name).sort();
+    const valuesOf = ({ exports }) =>
+      [...exports]
+        .filter(([, { value }]) => value)
+        .map(([name]) => name)
+        .sort();
 
     for (const [name, { load }] of Object.entries(ENTRIES)) {
       it(`the names that a program can import from ${name}`, async () => {
@@ -150,14 +192,23 @@ describe('TypeScript', () => {
           if (source === undefined || ['Config', 'PacketReceiver', 'Transaction'].includes(name)) continue; // in lib/ these are something else
           if (!value && members.size === 0) continue; // a type that has the name of something else
           // A constructor may take more from the other folders.
-          const filled = (there, said) => there && said && there.required === undefined ? { ...there, required: said.required } : there;
-          if (value) assert.deepEqual(call && { ...call, most: Math.max(call.most, source.call.most) }, filled(source.call, call), name);
-          const known = new Map([...source.members].filter(([member]) => !INTERNAL[name]?.includes(member))
-            .map(([member, there]) => [member, filled(there, members.get(member))]));
+          const filled = (there, said) =>
+            there && said && there.required === undefined ? { ...there, required: said.required } : there;
+          if (value)
+            assert.deepEqual(
+              call && { ...call, most: Math.max(call.most, source.call.most) },
+              filled(source.call, call),
+              name
+            );
+          const known = new Map(
+            [...source.members]
+              .filter(([member]) => !INTERNAL[name]?.includes(member))
+              .map(([member, there]) => [member, filled(there, members.get(member))])
+          );
           for (const member of source.assigned) if (members.get(member) === null) known.set(member, null);
           for (const member of SET[name] ?? []) if (members.has(member)) known.set(member, null);
           for (const member of EMITTER) if (members.has(member)) known.set(member, members.get(member));
-          const sorted = map => [...map].sort(([a], [b]) => a < b ? -1 : 1);
+          const sorted = map => [...map].sort(([a], [b]) => (a < b ? -1 : 1));
           assert.deepEqual(sorted(members), sorted(known), `${entry}: ${name}`);
           compared++;
         }
@@ -168,8 +219,14 @@ describe('TypeScript', () => {
 
     it('the members of the classes of quickgres/pg', async () => {
       const pg = ENTRIES['quickgres/pg'].load();
-      const instances = [new pg.Client(), new pg.Pool(), new pg.Query('SELECT 1'), new pg.TypeOverrides(),
-        new pg.Result(), new pg.DatabaseError('no')];
+      const instances = [
+        new pg.Client(),
+        new pg.Pool(),
+        new pg.Query('SELECT 1'),
+        new pg.TypeOverrides(),
+        new pg.Result(),
+        new pg.DatabaseError('no')
+      ];
       for (const instance of instances) {
         const { name, prototype } = instance.constructor;
         const { members, statics } = entries.get('quickgres/pg').exports.get(name);
@@ -177,7 +234,9 @@ describe('TypeScript', () => {
         const missing = [...members.keys()].filter(each => !(each in instance) && !server.includes(each));
         assert.deepEqual(missing, [], name);
         const known = new Set(['constructor', 'finish', 'getOverrides', 'queryQueue', 'submitted', ...members.keys()]);
-        const undeclared = Object.getOwnPropertyNames(prototype).filter(each => !each.startsWith('_') && !known.has(each));
+        const undeclared = Object.getOwnPropertyNames(prototype).filter(
+          each => !each.startsWith('_') && !known.has(each)
+        );
         assert.deepEqual(undeclared, [], name);
         for (const each of statics.keys()) assert.ok(each in instance.constructor, each);
       }
@@ -189,14 +248,21 @@ describe('TypeScript', () => {
       const declaredFields = [...types.exports.get('PostgresError').members.keys()];
       assert.deepEqual(declaredFields.sort(), [...Object.keys(error), 'at', 'index', 'name', 'query'].sort());
       assert.deepEqual(types.propertiesOf('ServerFields').sort(), [...fields, 'message'].sort());
-      for (const [name, ...args] of [['ConnectionError', 'm', { cause: 1, sent: true }], ['AbortError', 'm', 1], ['TimeoutError', 'm', { code: '1', cause: 1, sent: true }], ['UsageError', 'm', 'c']]) {
+      for (const [name, ...args] of [
+        ['ConnectionError', 'm', { cause: 1, sent: true }],
+        ['AbortError', 'm', 1],
+        ['TimeoutError', 'm', { code: '1', cause: 1, sent: true }],
+        ['UsageError', 'm', 'c']
+      ]) {
         const made = new quickgres[name](...args);
         for (const field of SET[name]) assert.ok(field === 'query' || field in made, `${name}.${field}`);
       }
     });
 
     it('the events', () => {
-      const emitted = new Set([...read('lib', 'core', 'client.js').matchAll(/#(?:emit|message)\('(\w+)'/g)].map(([, name]) => name));
+      const emitted = new Set(
+        [...read('lib', 'core', 'client.js').matchAll(/#(?:emit|message)\('(\w+)'/g)].map(([, name]) => name)
+      );
       assert.deepEqual(types.propertiesOf('ClientEvents').sort(), [...emitted].sort());
     });
 
@@ -212,15 +278,44 @@ describe('TypeScript', () => {
 
     it('the parameters of a connection', () => {
       // Those that change nothing, or are refused, need no help of an editor.
-      const silent = ['sslcompression', 'krbsrvname', 'gsslib', 'gssdelegation', 'requirepeer', 'sslcrl', 'sslcrldir', 'sslkeylogfile',
-        'service', 'servicefile', 'scram_client_key', 'scram_server_key', 'oauth_issuer', 'oauth_client_id', 'oauth_client_secret', 'oauth_scope'];
+      const silent = [
+        'sslcompression',
+        'krbsrvname',
+        'gsslib',
+        'gssdelegation',
+        'requirepeer',
+        'sslcrl',
+        'sslcrldir',
+        'sslkeylogfile',
+        'service',
+        'servicefile',
+        'scram_client_key',
+        'scram_server_key',
+        'oauth_issuer',
+        'oauth_client_id',
+        'oauth_client_secret',
+        'oauth_scope'
+      ];
       const [, union] = /export type RuntimeParameter =([^;]*);/.exec(read('index.d.ts'));
       // 'name', or `prefix_${'one' | 'two'}`
-      const parameters = [...union.matchAll(/`(\w+)\$\{([^}]*)\}`|'(\w+)'/g)].flatMap(([, prefix, rest, name]) =>
-        name ?? rest.match(/\w+/g).map(each => prefix + each));
+      const parameters = [...union.matchAll(/`(\w+)\$\{([^}]*)\}`|'(\w+)'/g)].flatMap(
+        ([, prefix, rest, name]) => name ?? rest.match(/\w+/g).map(each => prefix + each)
+      );
       const own = types.propertiesOf('Config').filter(name => !parameters.includes(name));
-      assert.deepEqual(own.sort(),
-        [...new Set([...Object.keys(OPTIONS).filter(name => !silent.includes(name)), 'connectionString', 'database', 'decode', 'fetch_types', 'socket', 'ssl'])].sort());
+      assert.deepEqual(
+        own.sort(),
+        [
+          ...new Set([
+            ...Object.keys(OPTIONS).filter(name => !silent.includes(name)),
+            'connectionString',
+            'database',
+            'decode',
+            'fetch_types',
+            'socket',
+            'ssl'
+          ])
+        ].sort()
+      );
     });
 
     it('the options of every method', async () => {

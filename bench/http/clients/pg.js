@@ -5,7 +5,7 @@ const { TEXTS } = require('../routes');
 
 const named = (name, values) => ({ name, text: TEXTS[name], values });
 
-const jsonLines = async function * (rows) {
+const jsonLines = async function* (rows) {
   for await (const row of rows) yield `${JSON.stringify(row)}\n`;
 };
 

@@ -7,7 +7,11 @@ const { late } = require('../late');
 const { OPTIONS, ENCRYPTED, MODES, VERIFIED, check, isOption, isUtf8 } = require('./options');
 const { kindOf } = require('../protocol');
 
-const later = late({ conninfo: () => require('./conninfo'), names: () => require('./names'), os: () => require('node:os') });
+const later = late({
+  conninfo: () => require('./conninfo'),
+  names: () => require('./names'),
+  os: () => require('node:os')
+});
 
 /**
  * Resolves what to connect to and how from an object, a connection string and the environment, with libpq's names, meanings and
@@ -21,7 +25,10 @@ const SESSION_VARIABLES = { PGDATESTYLE: 'datestyle', PGTZ: 'timezone', PGGEQO: 
 const NAMES = Object.keys(OPTIONS);
 
 /** Environment variables by the names of their options. */
-const VARIABLES = NAMES.filter(name => OPTIONS[name][1] !== undefined).map(name => ({ name, variable: OPTIONS[name][1] }));
+const VARIABLES = NAMES.filter(name => OPTIONS[name][1] !== undefined).map(name => ({
+  name,
+  variable: OPTIONS[name][1]
+}));
 
 /** Types of values that become texts. */
 const TEXTS = new Set(['string', 'number', 'bigint', 'boolean']);
@@ -44,9 +51,15 @@ class Config {
     this.#secrets = secrets;
   }
 
-  get password() { return this.#secrets.password; }
-  get sslpassword() { return this.#secrets.sslpassword; }
-  get ssl() { return this.#secrets.ssl; }
+  get password() {
+    return this.#secrets.password;
+  }
+  get sslpassword() {
+    return this.#secrets.sslpassword;
+  }
+  get ssl() {
+    return this.#secrets.ssl;
+  }
 }
 
 /**
@@ -71,8 +84,10 @@ function resolve(config, overrides, env = process.env) {
   if (!texts.has('max_protocol_version')) result.max_protocol_version = result.min_protocol_version; // as in libpq
   result.user ??= userName();
   result.database = texts.get('dbname') || result.user;
-  check(!/^postgres(?:ql)?:\/\//.test(result.database),
-    'database must be the name of one; a URL is a whole config: new Client(url)');
+  check(
+    !/^postgres(?:ql)?:\/\//.test(result.database),
+    'database must be the name of one; a URL is a whole config: new Client(url)'
+  );
   result.passfile ??= homeFile(env, '.pgpass', 'pgpass.conf');
   if (own.socket !== undefined) result.socket = own.socket;
   result.sslmode = sslMode(result, own.ssl, sslmode);
@@ -97,7 +112,8 @@ function gather(config, overrides, env) {
   let fallback;
   if (overrides !== undefined) {
     const first = fromObject(connectArguments(overrides));
-    if (first.texts.has('host')) texts.set('hostaddr', ''); // it is another host's
+    if (first.texts.has('host'))
+      texts.set('hostaddr', ''); // it is another host's
     else if (first.texts.has('port')) fallback = 'localhost';
     first.texts.forEach((value, name) => texts.set(name, value));
     Object.assign(own, first.own);
@@ -125,8 +141,11 @@ const checkConfig = config => read(config).texts.forEach(parse);
 
 /** @returns {object} the arguments of `connect()` as a config */
 function connectArguments({ port, host, ssl }) {
-  check(port === null || !['object', 'function'].includes(typeof port), 'connect takes (port, host, ssl) or (socketPath), ' +
-    `not ${kindOf(port)}: ${typeof port === 'function' ? 'it returns a promise' : 'the config goes to new Client(config)'}`);
+  check(
+    port === null || !['object', 'function'].includes(typeof port),
+    'connect takes (port, host, ssl) or (socketPath), ' +
+      `not ${kindOf(port)}: ${typeof port === 'function' ? 'it returns a promise' : 'the config goes to new Client(config)'}`
+  );
   const isPath = typeof port === 'string' && !/^\d+$/.test(port);
   check(!isPath || host === undefined, 'connect takes (port, host, ssl) or (socketPath), not a host first');
   check(host === undefined || typeof host === 'string', `host must be a string, not ${kindOf(host)}`);
@@ -142,15 +161,20 @@ const OBJECT_OPTIONS = {
   fetch_types: [value => typeof value === 'boolean', 'a boolean']
 };
 
-const read = config => fromObject(typeof config === 'string' || config instanceof URL ? { connectionString: config } : config ?? {});
+const read = config =>
+  fromObject(typeof config === 'string' || config instanceof URL ? { connectionString: config } : (config ?? {}));
 
 /** Sorts the keys of a config object into libpq's options, the client's own, and parameters for the server. */
 function fromObject(config) {
-  check(typeof config === 'object' && !Array.isArray(config),
-    `config must be an object or a connection string, not ${kindOf(config)}`);
+  check(
+    typeof config === 'object' && !Array.isArray(config),
+    `config must be an object or a connection string, not ${kindOf(config)}`
+  );
   const { connectionString: text } = config;
-  check((text ?? '') === '' || typeof text === 'string' || text instanceof URL,
-    `connectionString must be a string or a URL, not ${kindOf(text)}`);
+  check(
+    (text ?? '') === '' || typeof text === 'string' || text instanceof URL,
+    `connectionString must be a string or a URL, not ${kindOf(text)}`
+  );
   const texts = text ? later.conninfo.parse(String(text)) : new Map();
   const parameters = Object.create(null);
   const own = {};
@@ -172,7 +196,10 @@ function fromObject(config) {
       throw new TypeError(`${key} must be ${what}a string, a number or a boolean, not ${kindOf(value)}`);
     }
     const text = String(option && typeof value === 'boolean' ? +value : value);
-    if ((texts.get(name) ?? text) !== text) throw new TypeError(`${key} is given twice, with different values: remove one${config.connectionString ? ', here or in connectionString' : ''}`);
+    if ((texts.get(name) ?? text) !== text)
+      throw new TypeError(
+        `${key} is given twice, with different values: remove one${config.connectionString ? ', here or in connectionString' : ''}`
+      );
     if (option) texts.set(name, text);
     else parameters[name] = text;
   }
@@ -190,7 +217,7 @@ function sslMode({ sslmode, sslrootcert, sslcert, channel_binding: binding }, ss
   check(!ssl || given !== 'disable', 'ssl is given, but sslmode is "disable"');
   if (ssl === false) return 'disable';
   const system = sslrootcert === 'system' ? 'verify-full' : undefined;
-  if (ssl) return given ?? (VERIFIED.includes(sslmode) ? sslmode : system ?? 'require');
+  if (ssl) return given ?? (VERIFIED.includes(sslmode) ? sslmode : (system ?? 'require'));
   // Without TLS these options would have no effect, or only that of an error.
   return sslmode ?? system ?? (sslrootcert || sslcert || binding === 'require' ? 'prefer' : undefined);
 }
@@ -200,16 +227,20 @@ function checkTogether(result) {
   const { sslmode = 'prefer', sslrootcert, sslnegotiation, sslkey } = result;
   const weak = `a weak sslmode (${sslmode}) may not be used with`;
   check(sslrootcert !== 'system' || sslmode === 'verify-full', `${weak} sslrootcert=system: use verify-full`);
-  check(sslnegotiation !== 'direct' || ENCRYPTED.includes(sslmode),
-    `${weak} sslnegotiation=direct: use require, verify-ca or verify-full`);
+  check(
+    sslnegotiation !== 'direct' || ENCRYPTED.includes(sslmode),
+    `${weak} sslnegotiation=direct: use require, verify-ca or verify-full`
+  );
   check(!sslkey?.includes('-----BEGIN'), 'sslkey must be the name of a file; a key itself goes in ssl.key');
-  for (const min of Object.keys(BOUNDS)) check(!(result[min] > result[BOUNDS[min]]), `${min} must not be greater than ${BOUNDS[min]}`);
+  for (const min of Object.keys(BOUNDS))
+    check(!(result[min] > result[BOUNDS[min]]), `${min} must not be greater than ${BOUNDS[min]}`);
 }
 
 let hasWarned = false;
 
 function warnOnce() {
-  if (!hasWarned) globalThis.process?.emitWarning?.('PGCLIENTENCODING is ignored: this library needs UTF8', 'QuickgresWarning');
+  if (!hasWarned)
+    globalThis.process?.emitWarning?.('PGCLIENTENCODING is ignored: this library needs UTF8', 'QuickgresWarning');
   hasWarned = true;
 }
 

@@ -15,10 +15,16 @@ const URL_PARTS = /^(?:([^@/:]*)(?::([^@/]*))?@)?((?:\[[^\]]*\]?|[^/?[])*)(?:\/(
 
 /** Parameters in providers' URLs that are for other clients, and their equivalents. */
 const HINTS = {
-  connection_limit: ', and write new Pool(config, { size })', pgbouncer: ', and set statement_cache to 0',
-  pool_timeout: ', and write new Pool(config, { acquire_timeout })', schema: ", and set search_path in the config's object",
-  ssl: ', and set sslmode', sslaccept: ', and set sslmode', statement_cache_size: ', and set statement_cache',
-  supa: '', uselibpqcompat: '', workaround: ''
+  connection_limit: ', and write new Pool(config, { size })',
+  pgbouncer: ', and set statement_cache to 0',
+  pool_timeout: ', and write new Pool(config, { acquire_timeout })',
+  schema: ", and set search_path in the config's object",
+  ssl: ', and set sslmode',
+  sslaccept: ', and set sslmode',
+  statement_cache_size: ', and set statement_cache',
+  supa: '',
+  uselibpqcompat: '',
+  workaround: ''
 };
 
 /** Options whose value is never shown. */
@@ -56,14 +62,19 @@ function parseUrl(rest) {
     ports.push(parts[3] ?? '');
   }
   for (const [name, text, what] of [
-    ['user', user, 'the user name'], ['password', password, 'the password'], ['host', hosts.join(), 'the host'],
-    ['port', ports.join(), 'the port'], ['dbname', path, 'the database name']
+    ['user', user, 'the user name'],
+    ['password', password, 'the password'],
+    ['host', hosts.join(), 'the host'],
+    ['port', ports.join(), 'the port'],
+    ['dbname', path, 'the database name']
   ]) {
     if (text) options.set(name, decode(text, what));
   }
   // The port is not shown, since it may be a part of a password.
   if (!(options.get('port') ?? '').split(',').every(port => port === '' || isPort(port))) {
-    throw badUrl('a port that is not a number from 1 to 65535; write %2F for a "/" in the password, and an IPv6 address in "[" and "]"');
+    throw badUrl(
+      'a port that is not a number from 1 to 65535; write %2F for a "/" in the password, and an IPv6 address in "[" and "]"'
+    );
   }
   // In user:12/34@host/… the password contains a "/", and everything behind it may belong to the password.
   let torn = user === undefined && ports.join('') !== '' && rest.includes('@');
@@ -80,7 +91,9 @@ function parseUrl(rest) {
     // JDBC's spelling, the only foreign name that libpq accepts.
     if (name === 'ssl' && value === 'true') options.set('sslmode', 'require');
     else if (!store(options, name, value)) {
-      const hint = Object.hasOwn(HINTS, name) ? `: remove it${HINTS[name]}` : "; a server setting belongs in the config's object";
+      const hint = Object.hasOwn(HINTS, name)
+        ? `: remove it${HINTS[name]}`
+        : "; a server setting belongs in the config's object";
       throw badUrl(`an unknown query parameter${shown}${shown && hint}`);
     }
   }

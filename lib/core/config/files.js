@@ -43,8 +43,10 @@ function readPassfile(passfile) {
     if (!stat?.isFile()) return '';
     // Windows protects the directory instead.
     if (process.platform === 'win32' || (stat.mode & 0o077) === 0) return fs.readFileSync(passfile, 'utf8');
-    process.emitWarning(`password file "${passfile}" is not used: it has group or world access; ` +
-      'permissions should be u=rw (0600) or less');
+    process.emitWarning(
+      `password file "${passfile}" is not used: it has group or world access; ` +
+        'permissions should be u=rw (0600) or less'
+    );
   } catch {
     // libpq ignores a file that cannot be read.
   }

@@ -20,15 +20,19 @@ function hostList(values, { sslmode, socket }, fallback) {
   const places = addresses ?? hosts ?? [''];
   const { length } = places;
   check(!hosts || hosts.length === length, `host and hostaddr must be as many, not ${hosts?.length} and ${length}`);
-  check(ports.length === 1 || ports.length === length,
-    `port must list one, or as many as there are hosts: it lists ${ports.length} for ${length}`);
-  const unnamed = hosts?.every(Boolean) ? undefined : fallback ?? defaultHost();
+  check(
+    ports.length === 1 || ports.length === length,
+    `port must list one, or as many as there are hosts: it lists ${ports.length} for ${length}`
+  );
+  const unnamed = hosts?.every(Boolean) ? undefined : (fallback ?? defaultHost());
   return places.map((_, i) => {
     const hostaddr = addresses?.[i] || undefined;
     const host = hosts?.[i] || (hostaddr ? undefined : unnamed);
     check(!hostaddr || net.isIP(hostaddr), `hostaddr must be an IP address, not "${hostaddr}"`);
-    check(!host?.includes('://') && (!host?.includes('@') || isSocket(host)),
-      'host must be a host name; a URL is a whole config: new Client(url)');
+    check(
+      !host?.includes('://') && (!host?.includes('@') || isSocket(host)),
+      'host must be a host name; a URL is a whole config: new Client(url)'
+    );
     check(!/^[^/@:]+:\d+$/.test(host), `host must be without a port, not "${host}": write port`);
     const text = ports[ports.length === 1 ? 0 : i] || '5432';
     const port = Number(text);
@@ -36,7 +40,7 @@ function hostList(values, { sslmode, socket }, fallback) {
     const where = hostaddr ?? host;
     const local = socket === undefined && isLoopback(where);
     // As in libpq, a Unix socket has no TLS, whatever sslmode says.
-    const mode = local && isSocket(where) ? 'disable' : sslmode ?? socket?.sslmode ?? (local ? 'disable' : 'prefer');
+    const mode = local && isSocket(where) ? 'disable' : (sslmode ?? socket?.sslmode ?? (local ? 'disable' : 'prefer'));
     return { host, hostaddr, port, sslmode: mode };
   });
 }
@@ -60,8 +64,8 @@ const isSocket = host => /^[/@]/.test(host);
 function socketPath(host, port) {
   if (!isSocket(host)) return undefined;
   const inside = `${host}/.s.PGSQL.${port}`;
-  const itself = host.includes('.s.PGSQL.') ||
-    (!fs.existsSync(inside) && fs.statSync(host, { throwIfNoEntry: false })?.isSocket());
+  const itself =
+    host.includes('.s.PGSQL.') || (!fs.existsSync(inside) && fs.statSync(host, { throwIfNoEntry: false })?.isSocket());
   const name = itself ? host : inside;
   const limit = process.platform === 'linux' ? 107 : 103;
   check(Buffer.byteLength(name) <= limit, `socket path must be at most ${limit} bytes long, not "${name}"`);
@@ -70,8 +74,12 @@ function socketPath(host, port) {
 
 /** @returns {boolean} whether a host is this machine: `localhost`, 127.x.x.x, ::1 and every Unix socket */
 function isLoopback(host) {
-  return isSocket(host) || host.toLowerCase() === 'localhost' || host === '::1' ||
-    (net.isIPv4(host) && host.startsWith('127.'));
+  return (
+    isSocket(host) ||
+    host.toLowerCase() === 'localhost' ||
+    host === '::1' ||
+    (net.isIPv4(host) && host.startsWith('127.'))
+  );
 }
 
 module.exports = { hostList, isPort, defaultHost, socketPath, isLoopback };

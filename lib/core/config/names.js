@@ -21,11 +21,21 @@ const ofPool = name => `pass it as the second argument, new Pool(config, { ${nam
 
 /** Other clients' options in lower case, and their equivalents. */
 const HINTS = {
-  connectionstring: STRING, uri: STRING, url: STRING,
-  idletimeoutmillis: ofPool('idle_timeout'), max: ofPool('size'), maxlifetimeseconds: ofPool('max_lifetime'),
+  connectionstring: STRING,
+  uri: STRING,
+  url: STRING,
+  idletimeoutmillis: ofPool('idle_timeout'),
+  max: ofPool('size'),
+  maxlifetimeseconds: ofPool('max_lifetime'),
   ...Object.fromEntries(['acquire_timeout', 'idle_timeout', 'max_lifetime', 'size'].map(name => [name, ofPool(name)])),
-  db: 'use database', hostname: 'use host', pass: 'use password', passwd: 'use password', username: 'use user',
-  stream: 'use socket', tls: 'use ssl', types: 'use decode',
+  db: 'use database',
+  hostname: 'use host',
+  pass: 'use password',
+  passwd: 'use password',
+  username: 'use user',
+  stream: 'use socket',
+  tls: 'use ssl',
+  types: 'use decode',
   connectiontimeoutmillis: 'use connect_timeout, in seconds',
   onnotice: "use client.on('notice', …)",
   prepare: 'use statement_cache, 0 for none',
@@ -38,8 +48,10 @@ const HINTS = {
 function checkParameterName(name) {
   const lower = name.toLowerCase();
   check(!Object.hasOwn(HINTS, lower), `${name} is not an option: ${HINTS[lower]}`);
-  check(!name.startsWith('_pq_.') && /^[a-z_][\w$.]*$/i.test(name),
-    `${JSON.stringify(name)} cannot be the name of a parameter for the server`);
+  check(
+    !name.startsWith('_pq_.') && /^[a-z_][\w$.]*$/i.test(name),
+    `${JSON.stringify(name)} cannot be the name of a parameter for the server`
+  );
   if (name.includes('.') || CAPITALS.includes(lower)) return;
   const letters = plain(name);
   const near = [...Object.keys(OPTIONS), ...ONLY_IN_OBJECTS].find(option => isSlip(letters, plain(option)));
@@ -56,8 +68,12 @@ function isSlip(a, b) {
   let same = 0;
   while (same < a.length && a[same] === b[same]) same++;
   const [x, y] = [a.slice(same), b.slice(same)];
-  return x.slice(1) === y.slice(1) || x.slice(1) === y || x === y.slice(1) ||
-    (x[0] === y[1] && x[1] === y[0] && x.slice(2) === y.slice(2));
+  return (
+    x.slice(1) === y.slice(1) ||
+    x.slice(1) === y ||
+    x === y.slice(1) ||
+    (x[0] === y[1] && x[1] === y[0] && x.slice(2) === y.slice(2))
+  );
 }
 
 module.exports = { checkParameterName };

@@ -14,7 +14,7 @@ const MAX_SECONDS = 2147483;
 const METHODS = ['none', 'password', 'md5', 'scram-sha-256'];
 const ALL_METHODS = [...METHODS, 'gss', 'sspi', 'oauth'];
 const TLS_VERSIONS = /^(?:TLSv1(?:\.[123])?)?$/i;
-const PROTOCOLS = { '3.0': VERSION_3_0, '3.2': 0x30002, latest: 0x30002 };
+const PROTOCOLS = { '3.0': VERSION_3_0, 3.2: 0x30002, latest: 0x30002 };
 const SESSIONS = ['any', 'read-write', 'read-only', 'primary', 'standby', 'prefer-standby'];
 const VERIFIED = ['verify-ca', 'verify-full'];
 const ENCRYPTED = ['require', ...VERIFIED];
@@ -25,10 +25,12 @@ function check(isSo, message) {
 }
 
 /** @returns {Function} a parser of texts that pass a test; its error says what is expected */
-const checked = (test, expected, convert = value => value) => (value, name) => {
-  check(test(value), `${name} must be ${expected}, not "${value}"`);
-  return convert(value);
-};
+const checked =
+  (test, expected, convert = value => value) =>
+  (value, name) => {
+    check(test(value), `${name} must be ${expected}, not "${value}"`);
+    return convert(value);
+  };
 
 /** @returns {Function} a parser that takes one of these words */
 const oneOf = words => (value, name) => {
@@ -40,8 +42,11 @@ const oneOf = words => (value, name) => {
 const unsupported = (value, name) => check(value === '', `${name} is not supported`);
 
 /** Parses an option that names a service, or its file. */
-const noService = value => check(value === '',
-  'service (PGSERVICE) is not supported, since no service file is read: write its settings in the config');
+const noService = value =>
+  check(
+    value === '',
+    'service (PGSERVICE) is not supported, since no service file is read: write its settings in the config'
+  );
 
 /** For a text that the resolved config does not have under its own name. */
 const raw = () => undefined;
@@ -60,20 +65,29 @@ const positive = (value, name) => Math.max(0, integer(value, name));
 const count = checked(value => /^\s*\+?\d+\s*$/.test(value) && inRange(value), '0 or more', Number);
 
 /** Parses seconds with an optional fraction; 0 and less mean no limit, which is 0. */
-const seconds = checked(value => /^\s*[-+]?(?:\d+(?:\.\d*)?|\.\d+)\s*$/.test(value) && inRange(value),
-  'a number of seconds', value => Math.min(Math.max(0, value), MAX_SECONDS));
+const seconds = checked(
+  value => /^\s*[-+]?(?:\d+(?:\.\d*)?|\.\d+)\s*$/.test(value) && inRange(value),
+  'a number of seconds',
+  value => Math.min(Math.max(0, value), MAX_SECONDS)
+);
 
 /** Parses the encoding: column values are decoded as UTF-8, so the server must send that. */
 const isUtf8 = value => /^(?:auto|utf8|unicode)?$/.test(value.toLowerCase().replace(/[^a-z0-9]/g, ''));
 const utf8 = checked(isUtf8, 'UTF8, as values are decoded from that', raw);
 
 /** Parses a TLS version in any case; an empty text sets no bound. */
-const tlsVersion = checked(value => TLS_VERSIONS.test(value), 'one of TLSv1, TLSv1.1, TLSv1.2, TLSv1.3',
-  value => value === '' ? undefined : value.replace(/^tlsv/i, 'TLSv'));
+const tlsVersion = checked(
+  value => TLS_VERSIONS.test(value),
+  'one of TLSv1, TLSv1.1, TLSv1.2, TLSv1.3',
+  value => (value === '' ? undefined : value.replace(/^tlsv/i, 'TLSv'))
+);
 
 /** Parses a protocol version to its number in StartupMessage. */
-const protocolVersion = checked(value => Object.hasOwn(PROTOCOLS, value), '3.0, 3.2 or latest',
-  value => PROTOCOLS[value]);
+const protocolVersion = checked(
+  value => Object.hasOwn(PROTOCOLS, value),
+  '3.0, 3.2 or latest',
+  value => PROTOCOLS[value]
+);
 
 /*
  * Each option: [parser, environment variable, default]. A parser takes (text, name), throws a TypeError, and returns the value
@@ -115,17 +129,33 @@ const OPTIONS = {
   servicefile: [noService]
 };
 
-for (const name of ['fallback_application_name', 'replication', 'sslpassword',
+for (const name of [
+  'fallback_application_name',
+  'replication',
+  'sslpassword',
   // Without these a connection is neither less safe nor less compatible.
-  'sslcompression', 'krbsrvname', 'gsslib', 'gssdelegation']) OPTIONS[name] = [raw];
+  'sslcompression',
+  'krbsrvname',
+  'gsslib',
+  'gssdelegation'
+])
+  OPTIONS[name] = [raw];
 
 for (const name of ['keepalives_idle', 'keepalives_interval', 'keepalives_count', 'tcp_user_timeout']) {
   OPTIONS[name] = [positive, undefined, '0'];
 }
 
 // Ignoring these would break a promise.
-for (const name of ['scram_client_key', 'scram_server_key', 'sslkeylogfile',
-  'oauth_issuer', 'oauth_client_id', 'oauth_client_secret', 'oauth_scope']) OPTIONS[name] = [unsupported];
+for (const name of [
+  'scram_client_key',
+  'scram_server_key',
+  'sslkeylogfile',
+  'oauth_issuer',
+  'oauth_client_id',
+  'oauth_client_secret',
+  'oauth_scope'
+])
+  OPTIONS[name] = [unsupported];
 for (const name of ['requirepeer', 'sslcrl', 'sslcrldir']) OPTIONS[name] = [unsupported, `PG${name.toUpperCase()}`];
 
 /** @returns {boolean} whether it is an option of connection strings */
@@ -141,9 +171,12 @@ function requireAuth(value, name) {
   const negative = !items[0] || items[0].startsWith('!');
   const methods = items.map(item => item.replace('!', ''));
   methods.forEach((method, index) => {
-    if (!ALL_METHODS.includes(method)) throw new TypeError(`${name} must be a list of ${ALL_METHODS.join(', ')}, not "${value}"`);
-    check(items[index].startsWith('!') === negative,
-      `${name} must not mix methods with "!" and without, as in "${value}"`);
+    if (!ALL_METHODS.includes(method))
+      throw new TypeError(`${name} must be a list of ${ALL_METHODS.join(', ')}, not "${value}"`);
+    check(
+      items[index].startsWith('!') === negative,
+      `${name} must not mix methods with "!" and without, as in "${value}"`
+    );
     check(methods.indexOf(method) === index, `${name} has "${method}" more than once`);
   });
   const allowed = new Set(METHODS.filter(method => methods.includes(method) !== negative));

@@ -2,7 +2,13 @@
 
 const { EventEmitter } = require('node:events');
 const {
-  backend, decodeFields, lengthAt, ConnectionError, PostgresError, TimeoutError, protocolError
+  backend,
+  decodeFields,
+  lengthAt,
+  ConnectionError,
+  PostgresError,
+  TimeoutError,
+  protocolError
 } = require('../protocol');
 
 /** The longest message before the session is ready; no honest server comes near. */
@@ -39,7 +45,8 @@ const REASON = { UNBOUND: 1, BROKEN: 2, REFUSED: 3 };
 const NAME_THE_SIGNER = 'pass its certificate authority: a file as sslrootcert, or PEM text as ssl.ca';
 
 /** PgBouncer and Neon's pooler say so of settings in the config. */
-const NO_SETTINGS = 'a pooler refuses settings in the config: use ALTER ROLE … SET, session.with(…), or the URL without the pooler';
+const NO_SETTINGS =
+  'a pooler refuses settings in the config: use ALTER ROLE … SET, session.with(…), or the URL without the pooler';
 
 /** What to do about some of the system's errors. */
 const HINTS = {
@@ -97,10 +104,13 @@ class Attempt extends EventEmitter {
     this.encrypted = false;
     /** Whether its connection is not wanted, or was handed over. */
     this.released = false;
-    this.#ended = new Promise((_, reject) => { this.#reject = reject; });
+    this.#ended = new Promise((_, reject) => {
+      this.#reject = reject;
+    });
     this.#ended.catch(() => {});
     this.#signal = signal;
-    const expire = () => this.#reject(new TimeoutError(`no success within ${seconds} s (connect_timeout)`, { code: '08001' }));
+    const expire = () =>
+      this.#reject(new TimeoutError(`no success within ${seconds} s (connect_timeout)`, { code: '08001' }));
     const due = begun + seconds * 1000;
     const look = () => {
       // If the event loop was blocked, the server's answers may not have been read.
@@ -114,7 +124,9 @@ class Attempt extends EventEmitter {
   }
 
   /** Received bytes that were not read. */
-  get unread() { return this.#bytes.subarray(this.#at); }
+  get unread() {
+    return this.#bytes.subarray(this.#at);
+  }
 
   set unread(bytes) {
     this.#bytes = bytes;
@@ -136,9 +148,13 @@ class Attempt extends EventEmitter {
    * @param {Promise|function(function)} what a promise, or a function that gets its resolve
    * @returns {Promise} rejects when the attempt is over before
    */
-  wait(what) { return Promise.race([typeof what === 'function' ? new Promise(what) : what, this.#ended]); }
+  wait(what) {
+    return Promise.race([typeof what === 'function' ? new Promise(what) : what, this.#ended]);
+  }
 
-  more() { return this.wait(resolve => this.once('bytes', resolve)); }
+  more() {
+    return this.wait(resolve => this.once('bytes', resolve));
+  }
 
   /**
    * @returns {Promise<Buffer>} the server's next message
@@ -161,7 +177,9 @@ class Attempt extends EventEmitter {
   }
 
   /** @throws if the signal has aborted, for example while the last message was handled */
-  checkAborted() { if (this.#aborted) throw this.#signal.reason; }
+  checkAborted() {
+    if (this.#aborted) throw this.#signal.reason;
+  }
 
   /** Ends the attempt; after a success, what it has opened is handed over. */
   release() {
@@ -188,7 +206,8 @@ class Attempt extends EventEmitter {
     if (error instanceof PostgresError && !code.startsWith('28')) return error;
     const hint = Object.hasOwn(HINTS, code) ? `: ${HINTS[code]}` : '';
     const sentence = `${this.where}: ${this.doing}: ${message}${hint}`;
-    if (error instanceof PostgresError) { // its `cause` is not enumerable, as those of other errors
+    if (error instanceof PostgresError) {
+      // its `cause` is not enumerable, as those of other errors
       return Object.defineProperty(new PostgresError({ ...error, message: sentence }), 'cause', { value: error });
     }
     const Class = error instanceof TimeoutError ? TimeoutError : ConnectionError;

@@ -18,7 +18,12 @@ const SASL_FINAL = 12;
 const SCRAM = 'scram-sha-256';
 const PLUS = 'SCRAM-SHA-256-PLUS';
 const METHODS = {
-  [OK]: 'none', [CLEARTEXT]: 'password', [MD5]: 'md5', [SASL]: SCRAM, [SASL_CONTINUE]: SCRAM, [SASL_FINAL]: SCRAM
+  [OK]: 'none',
+  [CLEARTEXT]: 'password',
+  [MD5]: 'md5',
+  [SASL]: SCRAM,
+  [SASL_CONTINUE]: SCRAM,
+  [SASL_FINAL]: SCRAM
 };
 const UNSUPPORTED = { 2: 'Kerberos V5', 6: 'SCM credentials', 7: 'GSSAPI', 8: 'GSSAPI', 9: 'SSPI' };
 
@@ -50,9 +55,13 @@ function sentAhead(login) {
 
 /** How the client answers each request of the server, up to AuthenticationOk. */
 const ANSWERS = {
-  [CLEARTEXT]({ login, ahead, send }) { if (ahead === NOTHING) send(true, cleartext(login)); },
+  [CLEARTEXT]({ login, ahead, send }) {
+    if (ahead === NOTHING) send(true, cleartext(login));
+  },
 
-  [MD5]({ login, send }, salt) { send(true, md5(login, salt)); },
+  [MD5]({ login, send }, salt) {
+    send(true, md5(login, salt));
+  },
 
   async [SASL]({ login, ahead, attempt, send, expect }, mechanisms) {
     const scram = chooseMechanism(login, mechanisms, ahead.scram, attempt);
@@ -110,7 +119,15 @@ function methodOf(code) {
 }
 
 /** Throws unless `require_auth` allows the method and it gives the `channel_binding` required. */
-function checkAllowed({ config: { require_auth: { allowed }, channel_binding: binding } }, method) {
+function checkAllowed(
+  {
+    config: {
+      require_auth: { allowed },
+      channel_binding: binding
+    }
+  },
+  method
+) {
   const asks = `the server ${method === 'none' ? 'did not ask for authentication' : `asks for ${method}`}`;
   if (!allowed.has(method)) throw refuse(`${asks}, but require_auth allows only ${[...allowed].join(', ')}`);
   if (method !== SCRAM && binding === 'require') throw refuse(`${asks}, but channel binding is required`);
@@ -119,15 +136,25 @@ function checkAllowed({ config: { require_auth: { allowed }, channel_binding: bi
 /** @returns {string} the password; throws if there is none */
 function passwordOf({ password }, method) {
   if (password) return password;
-  throw refuse(`no password was given, and authentication by ${method} needs one: set password, PGPASSWORD, or ` +
-    'a line in the password file');
+  throw refuse(
+    `no password was given, and authentication by ${method} needs one: set password, PGPASSWORD, or ` +
+      'a line in the password file'
+  );
 }
 
 function cleartext(login) {
-  const { config: { require_auth: { named } }, encrypted, local } = login;
+  const {
+    config: {
+      require_auth: { named }
+    },
+    encrypted,
+    local
+  } = login;
   if (encrypted || local || named.has('password')) return answer(passwordOf(login, 'password'), '\0');
-  throw refuse('the server asks for the password in cleartext, and the connection is not encrypted; it ' +
-    'is sent only if require_auth names "password"');
+  throw refuse(
+    'the server asks for the password in cleartext, and the connection is not encrypted; it ' +
+      'is sent only if require_auth names "password"'
+  );
 }
 
 function md5(login, salt) {
@@ -152,16 +179,21 @@ function chooseMechanism(login, list, begun, attempt) {
   if (offered.includes(mechanism)) return begun ?? scramFor(login, plus ? login.binding : null);
   if (mechanism === PLUS && login.config.channel_binding === 'prefer') attempt.reason = REASON.UNBOUND;
   // The server is not authenticated yet, so only plausible names are shown.
-  const names = offered.filter(name => /^[A-Z0-9_-]{1,20}$/.test(name)).slice(0, 10).join(', ');
+  const names = offered
+    .filter(name => /^[A-Z0-9_-]{1,20}$/.test(name))
+    .slice(0, 10)
+    .join(', ');
   throw refuse(`the server offers ${names || 'nothing'} and not ${mechanism}`);
 }
 
 /** @returns {object} see `startScram`; bound to the channel if there is `binding` */
 function scramFor(login, binding) {
   if (binding === null && login.config.channel_binding === 'require') {
-    const why = !login.encrypted ? 'the connection has no TLS'
-      : login.binding ? 'the server does not offer it'
-        : 'the server\'s certificate is signed with an algorithm that has none';
+    const why = !login.encrypted
+      ? 'the connection has no TLS'
+      : login.binding
+        ? 'the server does not offer it'
+        : "the server's certificate is signed with an algorithm that has none";
     throw refuse(`channel binding is required, but ${why}`);
   }
   return later.scram.startScram(passwordOf(login, SCRAM), { binding, able: login.binding !== null });

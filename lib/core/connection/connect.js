@@ -39,12 +39,16 @@ async function connect(config, hooks, signal) {
     for (const entry of silentLast(inOrder(config, hosts), hosts, silent)) {
       const index = hosts.indexOf(entry);
       let promise;
-      const password = () => promise ??= passwordFor(config, entry);
+      const password = () => (promise ??= passwordFor(config, entry));
       const places = await targets(config, entry, seconds, signal);
       const slow = []; // that have not accepted quickly: the way to them may be long
-      for (const [list, quick] of [[places, places.length > 1], [slow, false]]) {
+      for (const [list, quick] of [
+        [places, places.length > 1],
+        [slow, false]
+      ]) {
         for (const target of list) {
-          const error = target.error ?? await connectTo(config, { target, seconds, quick, wanted, password }, hooks, signal);
+          const error =
+            target.error ?? (await connectTo(config, { target, seconds, quick, wanted, password }, hooks, signal));
           if (error === null) return void silent?.delete(index);
           if (quick && error.code === 'ETIMEDOUT') {
             slow.push(target);
@@ -57,8 +61,13 @@ async function connect(config, hooks, signal) {
     }
   }
   if (failures.length === 1) throw failures[0].error;
-  const list = failures.map(({ where, error: { message } }) => message.startsWith(where) ? message : `${where}: ${message}`);
-  const all = new AggregateError(failures.map(({ error }) => error), `no connection could be made: ${list.join('; ')}`);
+  const list = failures.map(({ where, error: { message } }) =>
+    message.startsWith(where) ? message : `${where}: ${message}`
+  );
+  const all = new AggregateError(
+    failures.map(({ error }) => error),
+    `no connection could be made: ${list.join('; ')}`
+  );
   throw Object.assign(all, { code: failures.at(-1).error.code });
 }
 
@@ -75,8 +84,9 @@ async function passwordFor({ user, database, password, passfile, require_auth: a
   const whom = { host: host ?? hostaddr, port, user, database };
   if (typeof password !== 'function') return () => password ?? lookupPassword(passfile, whom);
   const refuse = (what, cause) => new ConnectionError(`the password function ${what}`, { code: '28000', cause });
-  const given = await ask('password', password, whom)
-    .catch(cause => { throw refuse(`failed: ${cause.message}`, cause); });
+  const given = await ask('password', password, whom).catch(cause => {
+    throw refuse(`failed: ${cause.message}`, cause);
+  });
   if (typeof given === 'string' && !given.includes('\0')) return () => given;
   if (given === undefined || given === null) return () => undefined;
   throw refuse(`gave ${kindOf(given)}: return a string without NUL characters`);
@@ -103,8 +113,10 @@ async function connectTo(config, { target, seconds, quick, wanted, password }, h
       plan = otherPlan(target, plan, attempt.reason, error);
       if (plan !== null) continue;
       // As in libpq, another place may succeed; also if a server hangs up or times out.
-      const mayMoveOn = error instanceof PostgresError ? error.code === '57P03'
-        : error.code === '08001' || HUNG_UP.includes(error.code) || attempt.doing === STEP.CONNECT;
+      const mayMoveOn =
+        error instanceof PostgresError
+          ? error.code === '57P03'
+          : error.code === '08001' || HUNG_UP.includes(error.code) || attempt.doing === STEP.CONNECT;
       if (mayMoveOn) return error;
       throw error;
     }
@@ -125,25 +137,28 @@ async function open(config, target, password, plan, attempt, hooks) {
   const byCaller = stream.encrypted === true; // the caller's own stream may be encrypted
   const login = {
     config,
-    get password() { return given(); },
+    get password() {
+      return given();
+    },
     encrypted: encrypted || byCaller,
     local: target.local || stream.local === true,
-    binding: encrypted && config.channel_binding !== 'disable'
-      ? later.tls.endPoint(socket.stream) : null
+    binding: encrypted && config.channel_binding !== 'disable' ? later.tls.endPoint(socket.stream) : null
   };
   const session = await start(config, plan, attempt, login, hooks);
   attempt.checkAborted();
   attempt.release();
   const isEncrypted = encrypted || (byCaller && config.socket.encrypts === true);
   const protection = !isEncrypted ? 'disable' : plan.sslmode === 'prefer' ? 'require' : plan.sslmode;
-  hooks.ready(Object.assign(session, {
-    config,
-    socket,
-    reader: new FrameReader(),
-    host: target.host ?? target.hostaddr,
-    port: target.port,
-    cancel: signal => later.cancel.sendCancel(config, target, protection, session.backendKey, signal)
-  }));
+  hooks.ready(
+    Object.assign(session, {
+      config,
+      socket,
+      reader: new FrameReader(),
+      host: target.host ?? target.hostaddr,
+      port: target.port,
+      cancel: signal => later.cancel.sendCancel(config, target, protection, session.backendKey, signal)
+    })
+  );
   socket.deliver(attempt.unread);
 }
 

@@ -33,7 +33,8 @@ async function dial(config, target, attempt, sslmode) {
   else await openStream(config, target, attempt, options === null || !isDeno);
   if (options === null) return;
   const direct = config.sslnegotiation === 'direct';
-  if (!direct && !await requestTls(attempt, sslmode === 'prefer', config.ssl ? 'ssl' : `sslmode=${target.sslmode}`)) return;
+  if (!direct && !(await requestTls(attempt, sslmode === 'prefer', config.ssl ? 'ssl' : `sslmode=${target.sslmode}`)))
+    return;
   attempt.socket.detach();
   if (attempt.unread.length > 0) throw protocolError('unencrypted bytes before TLS, maybe an attack');
   const secure = later.tls.connect({ ...options, socket: attempt.stream });
@@ -57,10 +58,12 @@ function openStream({ keepalives, keepalives_idle: idle }, { address }, attempt,
   attempt.socket = new Socket(attempt.listener);
   const onread = inPlace ? attempt.socket.onread : undefined;
   const options = { ...address, keepAlive: keepalives, keepAliveInitialDelay: idle * 1000, onread };
-  attempt.socket.attach(attempt.stream = net.connect(options));
+  attempt.socket.attach((attempt.stream = net.connect(options)));
   const { stream } = attempt;
   const expire = () => stream.destroy(new TimeoutError('the address did not accept', { code: 'ETIMEDOUT' }));
-  const timer = attempt.quick ? setTimeout(expire, net.getDefaultAutoSelectFamilyAttemptTimeout?.() ?? QUICK) : undefined;
+  const timer = attempt.quick
+    ? setTimeout(expire, net.getDefaultAutoSelectFamilyAttemptTimeout?.() ?? QUICK)
+    : undefined;
   return attempt.wait(resolve => stream.once('connect', resolve)).finally(() => clearTimeout(timer));
 }
 
@@ -68,7 +71,12 @@ function openStream({ keepalives, keepalives_idle: idle }, { address }, attempt,
 async function takeStream({ socket, sslrootcert, sslcert }, { host, hostaddr, port }, attempt, sslmode) {
   const get = typeof socket === 'function' ? socket : () => socket;
   const given = ask('socket', get, { host: host ?? hostaddr, port, sslmode, sslrootcert, sslcert });
-  given.then(stream => { if (attempt.released) stream?.destroy?.(); }, () => {});
+  given.then(
+    stream => {
+      if (attempt.released) stream?.destroy?.();
+    },
+    () => {}
+  );
   const stream = await attempt.wait(given);
   if (typeof stream?.write !== 'function' || typeof stream.on !== 'function') {
     throw failed(`the socket function gave ${kindOf(stream)}: return a Duplex stream`);
@@ -81,9 +89,12 @@ async function takeStream({ socket, sslrootcert, sslcert }, { host, hostaddr, po
 }
 
 /** @returns {Promise<*>} the result of a config's function; rejects with an Error, whatever the function throws */
-const ask = (name, get, whom) => Promise.resolve(whom).then(get).catch(error => {
-  throw error instanceof Error ? error : failed(`the ${name} function threw ${kindOf(error)} instead of an Error`);
-});
+const ask = (name, get, whom) =>
+  Promise.resolve(whom)
+    .then(get)
+    .catch(error => {
+      throw error instanceof Error ? error : failed(`the ${name} function threw ${kindOf(error)} instead of an Error`);
+    });
 
 /**
  * Sends an SSLRequest. The answer must be one byte: bytes behind it would be read as if they had come through TLS
@@ -99,7 +110,8 @@ async function requestTls(attempt, isOptional, option) {
   const { unread } = attempt;
   const [answer] = unread;
   // The error does not repeat the bytes, since their sender is unknown (CVE-2024-10977).
-  if (answer !== YES && answer !== NO) throw protocolError(`the server answered SSLRequest with byte ${answer}, neither S nor N`);
+  if (answer !== YES && answer !== NO)
+    throw protocolError(`the server answered SSLRequest with byte ${answer}, neither S nor N`);
   if (unread.length > 1) throw protocolError('unencrypted bytes behind the answer, maybe an attack');
   if (answer === NO && !isOptional) throw failed(`the server does not support TLS, but ${option} requires it`);
   attempt.unread = unread.subarray(1);

@@ -29,9 +29,11 @@ let last = {};
 function deriveKeys(password, salt, iterations) {
   if (last.password !== password || last.salt !== salt || last.iterations !== iterations) {
     // As in PostgreSQL, a password that SASLprep prohibits is used unchanged; it changes nothing in ASCII.
-    const prepared = /^[ -~]+$/.test(password) ? password : later.saslprep.saslprep(password) ?? password;
-    const keys = pbkdf2(prepared, Buffer.from(salt, 'base64'), iterations, 32, 'sha256')
-      .then(async key => ({ clientKey: await hmac(key, 'Client Key'), serverKey: await hmac(key, 'Server Key') }));
+    const prepared = /^[ -~]+$/.test(password) ? password : (later.saslprep.saslprep(password) ?? password);
+    const keys = pbkdf2(prepared, Buffer.from(salt, 'base64'), iterations, 32, 'sha256').then(async key => ({
+      clientKey: await hmac(key, 'Client Key'),
+      serverKey: await hmac(key, 'Server Key')
+    }));
     last = { password, salt, iterations, keys };
   }
   return last.keys;
@@ -66,8 +68,9 @@ function startScram(password, { binding = null, able = false, nonce, user = '' }
 
     async final(serverFirst) {
       const [, theirs, salt, count] = SERVER_FIRST.exec(serverFirst) ?? [];
-      if (theirs === undefined) throw refused('the server\'s first message is malformed');
-      if (theirs === ours || !theirs.startsWith(ours)) throw refused('the server\'s nonce does not continue that of the client');
+      if (theirs === undefined) throw refused("the server's first message is malformed");
+      if (theirs === ours || !theirs.startsWith(ours))
+        throw refused("the server's nonce does not continue that of the client");
       if (count > MAX_ITERATIONS) {
         throw refused(`the server asks for ${count} iterations; the limit is ${MAX_ITERATIONS}`);
       }
@@ -83,9 +86,9 @@ function startScram(password, { binding = null, able = false, nonce, user = '' }
 
     verify(serverFinal) {
       const [, signature] = SERVER_FINAL.exec(serverFinal) ?? [];
-      if (signature === undefined) throw refused('the server\'s final message is malformed');
+      if (signature === undefined) throw refused("the server's final message is malformed");
       if (right === null || !crypto.timingSafeEqual(Buffer.from(signature, 'base64'), right)) {
-        throw refused('the server\'s signature is wrong, it does not know the password');
+        throw refused("the server's signature is wrong, it does not know the password");
       }
     }
   };

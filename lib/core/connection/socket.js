@@ -33,7 +33,9 @@ class Socket {
   #events = {
     data: chunk => this.#listener.chunk(chunk, chunk.length),
     drain: () => this.#listener.drained?.(),
-    error: error => { this.#error ??= error; },
+    error: error => {
+      this.#error ??= error;
+    },
     end: () => this.destroy(),
     close: () => this.#close()
   };
@@ -73,7 +75,9 @@ class Socket {
   }
 
   /** Delivers bytes that the earlier listener has not read. */
-  deliver(bytes) { this.#listener.chunk(bytes, bytes.length); }
+  deliver(bytes) {
+    this.#listener.chunk(bytes, bytes.length);
+  }
 
   /** @param {import('stream').Duplex} stream connected or connecting */
   attach(stream) {
@@ -114,9 +118,12 @@ class Socket {
     try {
       void this.#request.aborted;
     } catch (cause) {
-      this.destroy(new ConnectionError(
-        'the client was connected by another request of the Worker, and is of no use in this one: connect one in each request',
-        { code: '08003', cause }));
+      this.destroy(
+        new ConnectionError(
+          'the client was connected by another request of the Worker, and is of no use in this one: connect one in each request',
+          { code: '08003', cause }
+        )
+      );
     }
   }
 
@@ -130,12 +137,16 @@ class Socket {
     stream.cork?.(); // the caller's stream may have no cork
     for (let i = 0; i < last; i++) stream.write(pieces[i]);
     // A destroyed socket calls back without an error.
-    stream.write(pieces[last], error => { if (!error && !stream.destroyed) callback(); });
+    stream.write(pieces[last], error => {
+      if (!error && !stream.destroyed) callback();
+    });
     stream.uncork?.();
   }
 
   /** Bytes written that the system has not taken. */
-  get bufferedBytes() { return this.stream?.writableLength ?? 0; }
+  get bufferedBytes() {
+    return this.stream?.writableLength ?? 0;
+  }
 
   /** Stops reading until each `who` that has paused has resumed. */
   pause(who) {
@@ -148,8 +159,12 @@ class Socket {
     if (this.#pausing.delete(who) && this.#pausing.size === 0) this.stream.resume();
   }
 
-  ref() { this.stream?.ref?.(); }
-  unref() { this.stream?.unref?.(); }
+  ref() {
+    this.stream?.ref?.();
+  }
+  unref() {
+    this.stream?.unref?.();
+  }
 
   /** Sends what was written, then closes, even if reading is paused. */
   end() {

@@ -3,8 +3,16 @@
 const { failed, unexpected, STEP } = require('./attempt');
 const { authenticate } = require('./auth');
 const {
-  VERSION_3_0, backend, frontend, decodeAuthentication, decodeBackendKeyData, decodeFields, decodeNegotiateProtocolVersion,
-  frame, protocolError, takeParameter
+  VERSION_3_0,
+  backend,
+  frontend,
+  decodeAuthentication,
+  decodeBackendKeyData,
+  decodeFields,
+  decodeNegotiateProtocolVersion,
+  frame,
+  protocolError,
+  takeParameter
 } = require('../protocol');
 
 /** Messages that may come before the session is ready, and those of the question for the server's kind. */
@@ -37,7 +45,7 @@ async function start(config, plan, attempt, login, hooks) {
   /** Sends bytes. Waiting requests go with the last message that authentication needs. */
   const send = (last, ...parts) => {
     if (last && config.require_auth.single !== null && plan.wanted === 'any') {
-      const requests = hooks.requests ??= hooks.earlyRequests() ?? Buffer.alloc(0);
+      const requests = (hooks.requests ??= hooks.earlyRequests() ?? Buffer.alloc(0));
       attempt.requestsSent ||= requests.length > 0;
       parts.push(requests);
     }
@@ -50,7 +58,8 @@ async function start(config, plan, attempt, login, hooks) {
     while (attempt.doing === STEP.START && message[0] === backend.NegotiateProtocolVersion) {
       const version = decodeNegotiateProtocolVersion(message, 0, message.length);
       // There are no others.
-      if (version !== VERSION_3_0 && version !== asked) throw protocolError(`NegotiateProtocolVersion names version 0x${version.toString(16)}`);
+      if (version !== VERSION_3_0 && version !== asked)
+        throw protocolError(`NegotiateProtocolVersion names version 0x${version.toString(16)}`);
       if (version < oldest) throw failed('the server does not support min_protocol_version');
       message = await attempt.next();
     }
@@ -76,10 +85,10 @@ async function start(config, plan, attempt, login, hooks) {
  */
 async function untilReady(attempt, session, { notice }) {
   const asked = attempt.doing === STEP.ASK;
-  const expected = [...REPORTS, ...asked ? ANSWER : [backend.BackendKeyData]];
+  const expected = [...REPORTS, ...(asked ? ANSWER : [backend.BackendKeyData])];
   let value;
   for (let reports = 0; ;) {
-    const message = attempt.read() ?? await attempt.next();
+    const message = attempt.read() ?? (await attempt.next());
     const { 0: type, length } = message;
     if (!expected.includes(type)) throw unexpected(message);
     if (type === backend.ReadyForQuery) {

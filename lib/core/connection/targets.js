@@ -14,7 +14,10 @@ const isWorkerd = globalThis.navigator?.userAgent === 'Cloudflare-Workers';
 /** Puts a list into the order of the attempts: random with load_balance_hosts=random. */
 function inOrder({ load_balance_hosts: balance }, list) {
   if (balance !== 'random') return list;
-  return list.map(item => ({ item, at: Math.random() })).sort((a, b) => a.at - b.at).map(({ item }) => item);
+  return list
+    .map(item => ({ item, at: Math.random() }))
+    .sort((a, b) => a.at - b.at)
+    .map(({ item }) => item);
 }
 
 /**
@@ -41,7 +44,7 @@ async function targets(config, entry, seconds, signal) {
   const attempt = new Attempt(where, { seconds, signal });
   attempt.doing = STEP.LOOKUP;
   try {
-    const found = await attempt.wait(promisify(later.dns.lookup)(name, { all: true })) ?? [];
+    const found = (await attempt.wait(promisify(later.dns.lookup)(name, { all: true }))) ?? [];
     if (!found.some(({ address }) => address)) throw failed('the name has no address');
     return inOrder(config, [...new Set(found.map(({ address }) => address))]).map(target);
   } catch (failure) {

@@ -17,8 +17,20 @@ const { homeFile } = require('../config');
  * its options.
  */
 const NOT_PASSED_ON = [
-  'socket', 'host', 'port', 'path', 'onread', 'lookup',
-  'ca', 'cert', 'key', 'passphrase', 'pfx', 'crl', 'dhparam', 'ticketKeys'
+  'socket',
+  'host',
+  'port',
+  'path',
+  'onread',
+  'lookup',
+  'ca',
+  'cert',
+  'key',
+  'passphrase',
+  'pfx',
+  'crl',
+  'dhparam',
+  'ticketKeys'
 ];
 
 /**
@@ -43,14 +55,16 @@ function tlsOptions(config, target) {
     rejectUnauthorized: full || sslmode === 'verify-ca' || asNode || (!config.ssl && ca !== undefined),
     checkServerIdentity: (_, certificate) => check(own.servername ?? host, certificate),
     servername: own.servername ?? (named ? host : ''),
-    ...config.sslnegotiation === 'direct' && { ALPNProtocols: ['postgresql'] },
-    secureContext: own.secureContext ?? tls.createSecureContext({
-      minVersion: config.ssl_min_protocol_version,
-      maxVersion: config.ssl_max_protocol_version,
-      ...own,
-      ...ca !== undefined && { ca },
-      ...clientCertificate(config)
-    })
+    ...(config.sslnegotiation === 'direct' && { ALPNProtocols: ['postgresql'] }),
+    secureContext:
+      own.secureContext ??
+      tls.createSecureContext({
+        minVersion: config.ssl_min_protocol_version,
+        maxVersion: config.ssl_max_protocol_version,
+        ...own,
+        ...(ca !== undefined && { ca }),
+        ...clientCertificate(config)
+      })
   };
 }
 
@@ -69,8 +83,10 @@ function rootCertificates({ sslrootcert, ssl }, sslmode) {
   const file = inHome('root.crt');
   if (fs.existsSync(file)) return read(file, 'root certificate file');
   if (!sslmode.startsWith('verify')) return undefined;
-  throw failed(`root certificate file "${file}" does not exist: provide it, name another with sslrootcert, ` +
-    'or use the system\'s trusted roots with sslrootcert=system');
+  throw failed(
+    `root certificate file "${file}" does not exist: provide it, name another with sslrootcert, ` +
+      "or use the system's trusted roots with sslrootcert=system"
+  );
 }
 
 /** @returns {{cert: Buffer, key: Buffer, passphrase: string|undefined}|{}} libpq's default files are used if `ssl` is not given */
@@ -83,8 +99,10 @@ function clientCertificate({ sslcert, sslkey, sslcertmode, sslpassword, ssl }) {
   const { uid, mode } = fs.statSync(keyFile);
   // libpq's rule: root may share keys with a group.
   if (process.platform !== 'win32' && mode & (uid === 0 ? 0o037 : 0o077)) {
-    throw failed(`private key file "${keyFile}" has group or world access; permissions must be u=rw (0600) or ` +
-      'less if owned by the current user, or u=rw,g=r (0640) or less if owned by root');
+    throw failed(
+      `private key file "${keyFile}" has group or world access; permissions must be u=rw (0600) or ` +
+        'less if owned by the current user, or u=rw,g=r (0640) or less if owned by root'
+    );
   }
   return { cert: read(certFile, 'certificate file'), key, passphrase: sslpassword };
 }
@@ -109,8 +127,13 @@ function read(file, what) {
 const DIGESTS = {
   sha224: ['2a864886f70d01010e', '2a8648ce3d040301', '608648016503040204'],
   sha256: [
-    '2a864886f70d010104', '2a864886f70d010105', '2a864886f70d01010b', '2a8648ce3d0401', '2a8648ce3d040302',
-    '2a864886f70d01010a', '608648016503040201'
+    '2a864886f70d010104',
+    '2a864886f70d010105',
+    '2a864886f70d01010b',
+    '2a8648ce3d0401',
+    '2a8648ce3d040302',
+    '2a864886f70d01010a',
+    '608648016503040201'
   ],
   sha384: ['2a864886f70d01010c', '2a8648ce3d040303', '608648016503040202'],
   sha512: ['2a864886f70d01010d', '2a8648ce3d040304', '608648016503040203']

@@ -45,7 +45,10 @@ function expectAnswer(pipeline) {
 
 /** Gives up all requests of a scope and the scopes inside it, except those that begin and end blocks. The inner scopes are over. */
 function giveUpAll(scope, error) {
-  const { pipeline, pipeline: { scopes } } = scope;
+  const {
+    pipeline,
+    pipeline: { scopes }
+  } = scope;
   while (scopes.active.isInside(scope)) scopes.leave(scopes.active, error);
   scopes.empty(scope, () => again(error));
   for (let each = pipeline.head; each !== null; each = each.next) {

@@ -27,7 +27,9 @@ class CloseRequest extends Request {
 
 /** Closes statements that the cache has dropped. */
 class CloseStatements extends CloseRequest {
-  constructor(names) { super('S', names); }
+  constructor(names) {
+    super('S', names);
+  }
 }
 
 function closeStatements(pipeline) {

@@ -30,8 +30,8 @@ function showCaller(error, caller) {
  */
 function again(error, hide = again) {
   if (!(error instanceof ConnectionError || error instanceof UsageError)) return error;
-  const other = error instanceof UsageError ? new UsageError(error.message, error.code)
-    : new ConnectionError(error.message, error);
+  const other =
+    error instanceof UsageError ? new UsageError(error.message, error.code) : new ConnectionError(error.message, error);
   Error.captureStackTrace?.(other, hide); // a stack has ten lines: without the library's own ones it reaches the caller
   return other;
 }
@@ -87,15 +87,21 @@ function miscounted(error, { parameters, text }, values) {
   if (parameters === undefined || given === undefined || given === parameters) return error;
   const count = (number, what) => `${number} ${what}${number === 1 ? '' : 's'}`;
   const shown = text.length > 200 ? `${text.slice(0, 200)}…` : text;
-  return new PostgresError({ ...error, message: `the query takes ${count(parameters, 'parameter')}, but was given ${count(given, 'value')}: ${shown}` });
+  return new PostgresError({
+    ...error,
+    message: `the query takes ${count(parameters, 'parameter')}, but was given ${count(given, 'value')}: ${shown}`
+  });
 }
 
 const IS_LIST = 'a list is one parameter: write = ANY($1) in place of IN ($1)';
-const IS_NO_VALUE = 'a parameter is a value of a query: write sql.id(name) of quickgres/sql for a name, $1::interval for INTERVAL $1, set_config() for SET';
-const IS_FAILED = 'an earlier query of the transaction failed, and all must be rolled back: run a query that may fail in tx.transaction(), a savepoint';
+const IS_NO_VALUE =
+  'a parameter is a value of a query: write sql.id(name) of quickgres/sql for a name, $1::interval for INTERVAL $1, set_config() for SET';
+const IS_FAILED =
+  'an earlier query of the transaction failed, and all must be rolled back: run a query that may fail in tx.transaction(), a savepoint';
 const ONE_STATEMENT = 'query takes one statement: write simpleQuery(text), or batch(queries) for several with values';
 
-const IS_JSON = 'a list is sent as a PostgreSQL array: for json, write JSON.stringify(list), or sql.json(list) of quickgres/sql';
+const IS_JSON =
+  'a list is sent as a PostgreSQL array: for json, write JSON.stringify(list), or sql.json(list) of quickgres/sql';
 
 /** The beginning of an array in the server's report on JSON: `{1`, `{"a",`. */
 const ARRAY_AS_JSON = /: \{(?:[-\d{]|NULL\b|true\b|false\b|"(?:[^"\\]|\\.)*"[,}])/;
@@ -105,7 +111,7 @@ function addHint(error, text) {
   const { code, message, routine } = error;
   if (code === '42601' && routine === 'exec_parse_message') error.hint ??= ONE_STATEMENT;
   if (code === '25P02') error.hint ??= IS_FAILED;
-  const [, number] = code === '42601' ? /[^\w\s]\$(\d+)[^\w\s]/.exec(message) ?? [] : [];
+  const [, number] = code === '42601' ? (/[^\w\s]\$(\d+)[^\w\s]/.exec(message) ?? []) : [];
   if (number) error.hint ??= new RegExp(`\\bin\\s*\\$${number}\\b`, 'i').test(text) ? IS_LIST : IS_NO_VALUE;
   if (code === '22P02' && routine?.startsWith('json_') && ARRAY_AS_JSON.test(error.where)) error.hint ??= IS_JSON;
   const isList = code === '22P02' && routine !== 'record_in' && message.includes('"{');
@@ -134,7 +140,8 @@ function mayResend(request, sending) {
 
 /** Whether another pending request was sent behind one. @param {Request|null} request */
 function isFollowed(request) {
-  for (let next = request?.next ?? null; next !== null; next = next.next) if (next.pending && !next.internal) return true;
+  for (let next = request?.next ?? null; next !== null; next = next.next)
+    if (next.pending && !next.internal) return true;
   return false;
 }
 
@@ -152,7 +159,9 @@ function unhindered(work) {
   try {
     work();
   } catch (error) {
-    process.nextTick(() => { throw error; });
+    process.nextTick(() => {
+      throw error;
+    });
   }
 }
 
@@ -174,7 +183,8 @@ function lossErrors(message, code, cause, sent, LossError = ConnectionError) {
 function lose(pipeline, message, cause, code) {
   const failed = pipeline.session === undefined ? cause : undefined; // the error of connect()
   const LossError = failed instanceof TimeoutError ? TimeoutError : ConnectionError;
-  const errors = sent => failed instanceof TypeError ? () => cause : lossErrors(message, code, cause, sent, LossError);
+  const errors = sent =>
+    failed instanceof TypeError ? () => cause : lossErrors(message, code, cause, sent, LossError);
   const unsent = errors(false);
   let lost = errors(true);
   pipeline.socket = null;
@@ -185,10 +195,29 @@ function lose(pipeline, message, cause, code) {
   }
   pipeline.head = null;
   const since = new Date();
-  pipeline.scopes.root.refused = () => new ConnectionError(
-    `not connected since ${since.toISOString()}: ${message}; connect() connects again`,
-    { code: '08003', cause, sent: false });
+  pipeline.scopes.root.refused = () =>
+    new ConnectionError(`not connected since ${since.toISOString()}: ${message}; connect() connects again`, {
+      code: '08003',
+      cause,
+      sent: false
+    });
   pipeline.scopes.lose(unsent);
 }
 
-module.exports = { lose, addHint, again, callerOf, isFollowed, isStale, lossErrors, mayResend, miscounted, promised, reasonOf, rejectAgain, showCaller, unhindered, withQuery };
+module.exports = {
+  lose,
+  addHint,
+  again,
+  callerOf,
+  isFollowed,
+  isStale,
+  lossErrors,
+  mayResend,
+  miscounted,
+  promised,
+  reasonOf,
+  rejectAgain,
+  showCaller,
+  unhindered,
+  withQuery
+};

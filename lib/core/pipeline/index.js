@@ -3,7 +3,18 @@
 // When a request is sent, and who takes its answer.
 
 const { Pipeline } = require('./pipeline');
-const { again, callerOf, isFollowed, isStale, miscounted, promised, reasonOf, rejectAgain, showCaller, unhindered } = require('./errors');
+const {
+  again,
+  callerOf,
+  isFollowed,
+  isStale,
+  miscounted,
+  promised,
+  reasonOf,
+  rejectAgain,
+  showCaller,
+  unhindered
+} = require('./errors');
 const { Request, outcome } = require('./request');
 const { leftInside, runInside, waitsForItself } = require('./inside');
 const { CloseRequest, ping } = require('./close');
@@ -15,6 +26,29 @@ const limits = require('./limits');
 const sql = require('./sql');
 
 module.exports = {
-  Pipeline, Request, CloseRequest, Scope, again, callerOf, isFollowed, isStale, miscounted, outcome, ping, promised, reasonOf,
-  leftInside, rejectAgain, runInside, send, showCaller, unhindered, waitsForItself, channel, trace, ...sql, ...cancel, ...limits
+  Pipeline,
+  Request,
+  CloseRequest,
+  Scope,
+  again,
+  callerOf,
+  isFollowed,
+  isStale,
+  miscounted,
+  outcome,
+  ping,
+  promised,
+  reasonOf,
+  leftInside,
+  rejectAgain,
+  runInside,
+  send,
+  showCaller,
+  unhindered,
+  waitsForItself,
+  channel,
+  trace,
+  ...sql,
+  ...cancel,
+  ...limits
 };

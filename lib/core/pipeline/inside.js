@@ -28,7 +28,8 @@ function runInside(scope, work) {
   storage ??= new (require('node:async_hooks').AsyncLocalStorage)();
   const context = { scope, outer: storage.getStore() };
   // A job may begin its next run inside for ever.
-  for (let each = context; each !== undefined; each = each.outer) while (each.outer?.scope.ended) each.outer = each.outer.outer;
+  for (let each = context; each !== undefined; each = each.outer)
+    while (each.outer?.scope.ended) each.outer = each.outer.outer;
   return storage.run(context, work);
 }
 

@@ -10,7 +10,14 @@ const { submit } = require('./limits');
  * @param {function(Error): boolean} [mayRepeat] see Scope.run
  * @param {string} [text] see PoolLease.run
  */
-function send(lease, options, make, need = options.alone ? 'owned' : 'shared', mayRepeat = undefined, text = undefined) {
+function send(
+  lease,
+  options,
+  make,
+  need = options.alone ? 'owned' : 'shared',
+  mayRepeat = undefined,
+  text = undefined
+) {
   if (lease.scope !== null) return submit(make(), lease.scope, options);
   return lease.run(need, options, (scope, client, limits) => submit(make(), scope, limits), mayRepeat, text);
 }

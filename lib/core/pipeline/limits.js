@@ -3,7 +3,8 @@
 const { AbortError, State, TimeoutError } = require('../protocol');
 const { giveUp } = require('./cancel');
 
-const IN_FRONT = ': it waited for a request that nothing may be sent behind: a COPY, one with `alone`, or one that was given up';
+const IN_FRONT =
+  ': it waited for a request that nothing may be sent behind: a COPY, one with `alone`, or one that was given up';
 
 /** @type {WeakMap<AbortSignal, Set<function>>} the callbacks of a signal, which has one listener for all requests */
 const watchers = new WeakMap();
@@ -15,7 +16,9 @@ const watchers = new WeakMap();
 function watchSignal(signal, callback) {
   const callbacks = watchers.get(signal) ?? new Set();
   if (callbacks.size === 0) {
-    callbacks.tell = () => { for (const each of callbacks) each(abortedBy(signal)); }; // not every signal passes an event
+    callbacks.tell = () => {
+      for (const each of callbacks) each(abortedBy(signal));
+    }; // not every signal passes an event
     watchers.set(signal, callbacks);
     signal.addEventListener('abort', callbacks.tell);
   }
@@ -30,11 +33,15 @@ function watchSignal(signal, callback) {
 const abortedBy = ({ reason }) => new AbortError('the query was aborted', reason);
 
 /** @param {boolean} [sent] whether the request may have been sent */
-function throwIfAborted({ signal }, sent = false) { if (signal?.aborted) throw Object.assign(abortedBy(signal), { sent }); }
+function throwIfAborted({ signal }, sent = false) {
+  if (signal?.aborted) throw Object.assign(abortedBy(signal), { sent });
+}
 
 /** @returns {function(number): TimeoutError} for a time limit in milliseconds */
-const tooLong = (what, reason = () => '') => time =>
-  new TimeoutError(`the ${what} took longer than its statement_timeout of ${time} ms${reason()}`, { code: '57014' });
+const tooLong =
+  (what, reason = () => '') =>
+  time =>
+    new TimeoutError(`the ${what} took longer than its statement_timeout of ${time} ms${reason()}`, { code: '57014' });
 
 /**
  * Calls back when a signal aborts or a time limit passes.
@@ -52,7 +59,8 @@ function watchLimits({ signal, statement_timeout: time = Infinity, waited = 0 },
 }
 
 /** @param {string} why beside the time */
-const tookNothing = (what, time, why) => new TimeoutError(`the ${what} took nothing for ${time} ms (${why})`, { code: '57014', sent: true });
+const tookNothing = (what, time, why) =>
+  new TimeoutError(`the ${what} took nothing for ${time} ms (${why})`, { code: '57014', sent: true });
 
 /**
  * Calls back once, with an error, when a reader has taken nothing between two looks, one every `time` milliseconds.
@@ -87,11 +95,15 @@ function submit(request, given, limits) {
     return scope.pipeline.submit(request, scope);
   }
   throwIfAborted(limits);
-  const { pipeline, pipeline: { scopes } } = scope;
+  const {
+    pipeline,
+    pipeline: { scopes }
+  } = scope;
   const promise = pipeline.submit(request, scope);
   if (!request.pending) return promise;
   const isSent = () => request.state !== State.Waiting;
-  const reason = () => isSent() ? '' : scopes.active !== scope ? `: it waited for ${scopes.active.name}` : pipeline.held ? IN_FRONT : '';
+  const reason = () =>
+    isSent() ? '' : scopes.active !== scope ? `: it waited for ${scopes.active.name}` : pipeline.held ? IN_FRONT : '';
   request.unwatch = watchLimits(limits, error => giveUp(request, error), tooLong('query', reason), isSent);
   return promise;
 }

@@ -1,8 +1,18 @@
 'use strict';
 
 const {
-  ConnectionError, MessageWriter, PostgresError, State, UsageError, backend, decodeFields, decodeNotification, isOurs, nameOf,
-  nextState, protocolError
+  ConnectionError,
+  MessageWriter,
+  PostgresError,
+  State,
+  UsageError,
+  backend,
+  decodeFields,
+  decodeNotification,
+  isOurs,
+  nameOf,
+  nextState,
+  protocolError
 } = require('../protocol');
 const { Memory } = require('../rows');
 const { cancelHead } = require('./cancel');
@@ -13,7 +23,8 @@ const { rollbacksTo } = require('./sql');
 const { Statements } = require('./statements');
 const { channel, trace } = require('./tracing');
 
-const { CommandComplete, ErrorResponse, NoticeResponse, NotificationResponse, ParameterStatus, ReadyForQuery } = backend;
+const { CommandComplete, ErrorResponse, NoticeResponse, NotificationResponse, ParameterStatus, ReadyForQuery } =
+  backend;
 
 /** With so many bytes, messages leave at once instead of at the end of the tick. */
 const FLUSH_BYTES = 65536;
@@ -80,7 +91,9 @@ class Pipeline {
     root.unshift(request);
   }
 
-  share(common) { this.common = this.statements.common = common; }
+  share(common) {
+    this.common = this.statements.common = common;
+  }
 
   /** Allows requests to be sent. */
   open(session) {
@@ -104,22 +117,33 @@ class Pipeline {
       this.#results?.flushLater();
     } catch (error) {
       // Any other error of the code is about bytes that no server sends.
-      this.events.lost(isOurs(error) ? error : protocolError(`an answer that cannot be read (${error.message})`, error));
+      this.events.lost(
+        isOurs(error) ? error : protocolError(`an answer that cannot be read (${error.message})`, error)
+      );
     }
   }
 
-  closed(error) { this.events.lost(error); }
+  closed(error) {
+    this.events.lost(error);
+  }
 
   /** What the results that go to targets share, see Backlog of lib/core/stream. */
-  results(make) { return (this.#results ??= make()); }
+  results(make) {
+    return (this.#results ??= make());
+  }
 
-  drained() { this.events.drained(); }
+  drained() {
+    this.events.drained();
+  }
 
   /** @returns {Buffer|null} the messages of waiting requests, to be sent with the startup packet */
   earlyRequests() {
     const { root } = this.scopes;
     if (this.maxPipeline < Infinity) return null; // a pooler that needs a limit may drop what comes before its ReadyForQuery
-    const maySend = entry => entry !== null && !(entry instanceof Scope) && (entry.settings === undefined || this.scopes.inBlock !== undefined);
+    const maySend = entry =>
+      entry !== null &&
+      !(entry instanceof Scope) &&
+      (entry.settings === undefined || this.scopes.inBlock !== undefined);
     while (maySend(root.first) && this.#held === 0) this.#sendWaiting(root.shift());
     if (this.writer.length === 0) return null;
     const bytes = Buffer.from(this.writer.take());
@@ -134,9 +158,16 @@ class Pipeline {
     const { scopes } = this;
     const promise = request.open(scope);
     try {
-      if (scope === scopes.active && scope.first === null && scope.refused === null && this.#held === 0 &&
-          this.#unanswered < this.maxPipeline && this.socket !== null &&
-          (request.settings === undefined || scopes.inBlock !== undefined)) this.send(request);
+      if (
+        scope === scopes.active &&
+        scope.first === null &&
+        scope.refused === null &&
+        this.#held === 0 &&
+        this.#unanswered < this.maxPipeline &&
+        this.socket !== null &&
+        (request.settings === undefined || scopes.inBlock !== undefined)
+      )
+        this.send(request);
       else {
         scopes.check(scope, request);
         request.snapshot();
@@ -164,22 +195,33 @@ class Pipeline {
     owner.loop = undefined; // it is named once
     const timer = setTimeout(() => {
       if (this.scopes.active !== owner || owner.ended) return;
-      globalThis.process?.emitWarning?.(`"${text}" has waited for a second for the end of the cursor "${loop}", which has the connection: ` +
-        'if the loop waits for it, iterate tx.cursor in a transaction and use tx.query, or use a pool', 'QuickgresWarning');
+      globalThis.process?.emitWarning?.(
+        `"${text}" has waited for a second for the end of the cursor "${loop}", which has the connection: ` +
+          'if the loop waits for it, iterate tx.cursor in a transaction and use tx.query, or use a pool',
+        'QuickgresWarning'
+      );
     }, Pipeline.patience);
     timer.unref?.();
   }
 
-  get #maySend() { return this.#held === 0 && this.#unanswered < this.maxPipeline; }
+  get #maySend() {
+    return this.#held === 0 && this.#unanswered < this.maxPipeline;
+  }
 
   /** Whether a barrier or a CancelRequest stops sending. */
-  get held() { return this.#held > 0; }
+  get held() {
+    return this.#held > 0;
+  }
 
   /** @returns {Request|null} the one that is being answered, else the last one that was sent */
-  get last() { return this.head ?? this.#tail; }
+  get last() {
+    return this.head ?? this.#tail;
+  }
 
   /** Whether a request or a transaction is not over. */
-  get waited() { return this.head !== null || this.scopes.root.first !== null; }
+  get waited() {
+    return this.head !== null || this.scopes.root.first !== null;
+  }
 
   /** Queues a scope, to be entered when its turn comes; throws like `submit`. */
   enter(scope) {
@@ -275,7 +317,9 @@ class Pipeline {
     else this.socket?.flushSoon(this.writer);
   }
 
-  get bufferedBytes() { return this.writer.length + (this.socket?.bufferedBytes ?? 0); }
+  get bufferedBytes() {
+    return this.writer.length + (this.socket?.bufferedBytes ?? 0);
+  }
 
   /** Asks the server to cancel what it is doing; resolves when it has taken the request. */
   async cancel() {
@@ -294,8 +338,7 @@ class Pipeline {
     else if (this.head !== null) {
       if (type === CommandComplete && this.head.scope.block) this.#command(this.head, buf, start, end);
       this.head.message(this, type, buf, start, end, count);
-    }
-    else if (type === ErrorResponse) events.lost(new PostgresError(decodeFields(buf, start, end)));
+    } else if (type === ErrorResponse) events.lost(new PostgresError(decodeFields(buf, start, end)));
     else throw protocolError(`${nameOf(type)} without a request`);
   }
 
@@ -305,7 +348,8 @@ class Pipeline {
     if (status === undefined || end - start !== 6) throw protocolError('ReadyForQuery of a wrong kind');
     request.state = request.state === State.Done ? State.Over : nextState(request.state, ReadyForQuery, start, end);
     if (status === 'E' && this.status !== 'E') request.scope.transaction.failure = request.error;
-    if (status !== 'I' && (request.endsBlock || (this.status === 'I' && !request.scope.block && !request.turns))) rollBack(this);
+    if (status !== 'I' && (request.endsBlock || (this.status === 'I' && !request.scope.block && !request.turns)))
+      rollBack(this);
     this.status = status;
     if (request.scope.block && !request.controlsBlock) this.#checkBlock(request);
     this.finishHead(request.error !== undefined && status === 'I' && mayResend(request, this.scopes.active));
@@ -314,10 +358,16 @@ class Pipeline {
   /** Whether the block of its transaction is still open behind a request: after COMMIT AND CHAIN the status is that of another one. */
   #checkBlock(request) {
     const { scope, ended } = request;
-    const { transaction, transaction: { left } } = scope;
+    const {
+      transaction,
+      transaction: { left }
+    } = scope;
     if (this.status !== 'I' && left === undefined && (ended === 0 || ended <= rollbacksTo(request.text))) return;
-    request.error ??= new UsageError('this ended the transaction block: in transaction(), return from the function ' +
-      'to commit, throw to roll back; for PREPARE TRANSACTION send BEGIN on a client of your own', '25P01');
+    request.error ??= new UsageError(
+      'this ended the transaction block: in transaction(), return from the function ' +
+        'to commit, throw to roll back; for PREPARE TRANSACTION send BEGIN on a client of your own',
+      '25P01'
+    );
     const isOpen = this.status !== 'I' && !transaction.ended; // else the transaction has ended the other one, too
     this.scopes.leaveBlock(scope, request.error);
     if (isOpen) rollBack(this);
@@ -349,7 +399,14 @@ class Pipeline {
     }
     if (this.head?.givenUp) cancelHead(this);
     // With max_pipeline, `send` had no room behind the request.
-    if (this.head === null && this.maxPipeline < Infinity && statements.closing.length > 0 && !request.owesSync && this.#maySend) closeStatements(this);
+    if (
+      this.head === null &&
+      this.maxPipeline < Infinity &&
+      statements.closing.length > 0 &&
+      !request.owesSync &&
+      this.#maySend
+    )
+      closeStatements(this);
     const { active } = this.scopes;
     if (active.first !== null || active.ending) this.pump();
   }
@@ -362,14 +419,18 @@ class Pipeline {
   }
 
   /** Stops sending until `release` was called as often. */
-  hold() { this.#held++; }
+  hold() {
+    this.#held++;
+  }
 
   release() {
     this.#held--;
     this.pump();
   }
 
-  lose(...why) { lose(this, ...why); }
+  lose(...why) {
+    lose(this, ...why);
+  }
 }
 
 module.exports = { Pipeline };

@@ -35,13 +35,19 @@ class Request {
 
   open(scope) {
     this.scope = scope;
-    return new Promise(resolve => { this.resolve = resolve; });
+    return new Promise(resolve => {
+      this.resolve = resolve;
+    });
   }
 
-  get pending() { return this.resolve !== null; }
+  get pending() {
+    return this.resolve !== null;
+  }
 
   /** Whether it was given up after it was sent. The server is asked to cancel it when its answer is the next one. */
-  get givenUp() { return this.resolve === null && this.state !== State.Waiting && !this.internal; }
+  get givenUp() {
+    return this.resolve === null && this.state !== State.Waiting && !this.internal;
+  }
 
   settle(error = this.error, result = this.result) {
     const { resolve } = this;
@@ -52,7 +58,13 @@ class Request {
     if (error === undefined && rejecting === 0) resolve(result);
     else {
       rejecting++;
-      resolve(Promise.resolve(this).finally(() => { rejecting--; }).then(outcome));
+      resolve(
+        Promise.resolve(this)
+          .finally(() => {
+            rejecting--;
+          })
+          .then(outcome)
+      );
     }
     if (this.unwatch !== undefined) this.unwatch();
   }
@@ -87,7 +99,9 @@ class Request {
   }
 
   /** A request in front of it has failed, so the server has skipped it. */
-  skip(error, pipeline) { this.fail(error, pipeline); }
+  skip(error, pipeline) {
+    this.fail(error, pipeline);
+  }
 
   /** @throws {UsageError} if it would end or outlive the settings that it runs with, or outlive its scope */
   guard(text) {
@@ -112,17 +126,22 @@ class Request {
   }
 
   /** Whether it can be sent again: its statement was stale, and nothing was done. */
-  canResend() { return false; }
+  canResend() {
+    return false;
+  }
 
   reset() {
     this.state = State.Waiting;
     this.error = undefined;
   }
 
-  ready() { this.settle(); }
+  ready() {
+    this.settle();
+  }
 }
 
-Object.assign(Request.prototype, { // rare fields are not set in each request, of which there may be a million
+Object.assign(Request.prototype, {
+  // rare fields are not set in each request, of which there may be a million
   turns: false, // its text may begin or end a transaction block
   barrier: false, // nothing is sent behind it until it is over, so that it can be cancelled
   caller: undefined, // see callerOf

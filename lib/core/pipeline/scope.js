@@ -4,7 +4,8 @@ const { UsageError } = require('../protocol');
 const { again, withQuery } = require('./errors');
 const { waitsForItself } = require('./inside');
 
-const IN_BLOCK = 'the settings of a session made by with() would last to the end of the block that a query has begun: use transaction()';
+const IN_BLOCK =
+  'the settings of a session made by with() would last to the end of the block that a query has begun: use transaction()';
 
 const IN_ANOTHER = 'cannot begin in the block that a query has begun: end that first by COMMIT or ROLLBACK';
 
@@ -28,7 +29,12 @@ class Scope {
    * @param {function()} [options.entered] called when the scope owns the connection
    * @param {function(function(): Error)} [options.lost] called with a maker of errors if the scope ends without being left
    */
-  constructor(pipeline, parent, name, { whenIdle = false, block = false, begin, loop, entered = nothing, lost = nothing } = {}) {
+  constructor(
+    pipeline,
+    parent,
+    name,
+    { whenIdle = false, block = false, begin, loop, entered = nothing, lost = nothing } = {}
+  ) {
     /** @type {Scope|null} of a lease: where a session may send at once; null if a connection has to be found first */
     this.scope = this;
     this.pipeline = pipeline;
@@ -60,17 +66,23 @@ class Scope {
   }
 
   /** That of the transaction, of whose savepoints this may be one. */
-  get transaction() { return this.parent?.block ? this.parent.transaction : this; }
+  get transaction() {
+    return this.parent?.block ? this.parent.transaction : this;
+  }
 
   /** See Pipeline. */
-  get common() { return this.pipeline.common; }
+  get common() {
+    return this.pipeline.common;
+  }
 
   /**
    * Keeps a query that may have to wait for a connection; here it does not.
    * @returns {Array|Row} the values; a pool checks and copies them
    * @throws {TypeError|RangeError|UsageError} in a pool
    */
-  keep(text, values) { return values; }
+  keep(text, values) {
+    return values;
+  }
 
   /**
    * Does work in a scope, and takes the scope back when the work's promise settles.
@@ -82,10 +94,14 @@ class Scope {
    * @param {function(Error): boolean|Promise<boolean>} [mayRepeat] whether that is possible. A pool repeats what was not sent and,
    *   with `idempotent`, what was
    */
-  run(need, options, work) { return work(this, undefined, options); }
+  run(need, options, work) {
+    return work(this, undefined, options);
+  }
 
   /** Rejects new requests; waiting ones continue. @param {function(): Error} refused makes the errors */
-  refuse(refused) { return (this.refused ??= refused); }
+  refuse(refused) {
+    return (this.refused ??= refused);
+  }
 
   push(entry) {
     if (this.last === null) this.first = entry;
@@ -113,18 +129,21 @@ class Scope {
    * @returns {Request} the first
    */
   chain(request) {
-    if (request.settings !== undefined && request.settings.depth === undefined && this.pipeline.scopes.inBlock) throw new UsageError(IN_BLOCK, '25001');
+    if (request.settings !== undefined && request.settings.depth === undefined && this.pipeline.scopes.inBlock)
+      throw new UsageError(IN_BLOCK, '25001');
     let first = request.settings?.inFront(request) ?? request;
     for (let each = this; each !== null; each = each.parent) {
       if (each.begin === undefined) continue;
       const isOutermost = each.parent.settings === undefined;
-      each.begin.next = isOutermost ? each.settings?.inFront(first) ?? first : first;
+      each.begin.next = isOutermost ? (each.settings?.inFront(first) ?? first) : first;
       first = each.begin;
     }
     return first;
   }
 
-  isInside(scope) { return this.parent === scope || this.parent?.isInside(scope) === true; }
+  isInside(scope) {
+    return this.parent === scope || this.parent?.isInside(scope) === true;
+  }
 }
 
 /** The scopes of a connection: which one owns it, and which entry is next. */
@@ -136,15 +155,22 @@ class Scopes {
 
   /** @param {Request} [request] one that ends the scope's block is accepted until the scope was left */
   check(scope, request) {
-    if (scope.refused !== null && (scope.ended || !request?.controlsBlock)) throw withQuery(again(scope.refused(), this.check), request?.text);
+    if (scope.refused !== null && (scope.ended || !request?.controlsBlock))
+      throw withQuery(again(scope.refused(), this.check), request?.text);
     if (scope === this.active || !waitsForItself(scope)) return;
-    throw new UsageError('inside the function of transaction(), use its argument ("tx"): ' +
-      'the client would wait for the transaction, and the transaction for the client', '25001');
+    throw new UsageError(
+      'inside the function of transaction(), use its argument ("tx"): ' +
+        'the client would wait for the transaction, and the transaction for the client',
+      '25001'
+    );
   }
 
   /** @returns {boolean|undefined} whether a request of the root would now be in a block; undefined if answers decide that */
   get inBlock() {
-    const { statements: { turning }, status } = this.root.pipeline;
+    const {
+      statements: { turning },
+      status
+    } = this.root.pipeline;
     return turning === undefined ? status !== 'I' : turning.controlsBlock ? false : undefined;
   }
 
@@ -165,7 +191,8 @@ class Scopes {
       active.shift();
       if (!(entry instanceof Scope)) return entry;
       if (entry.ended) continue;
-      if (entry.block && isOutside && this.inBlock) this.#lose(entry, () => new UsageError(`${entry.name} ${IN_ANOTHER}`, '25001'));
+      if (entry.block && isOutside && this.inBlock)
+        this.#lose(entry, () => new UsageError(`${entry.name} ${IN_ANOTHER}`, '25001'));
       else return (this.active = entry);
     }
   }
@@ -177,7 +204,7 @@ class Scopes {
    */
   leave(scope, error) {
     if (scope.ended) return false;
-    this.#close(scope, () => error === undefined ? new UsageError(`${scope.name} is over`, '25P01') : again(error));
+    this.#close(scope, () => (error === undefined ? new UsageError(`${scope.name} is over`, '25P01') : again(error)));
     if (this.active !== scope) return false;
     while (this.active.ended) this.active = this.active.parent;
     return true;

@@ -40,7 +40,7 @@ const rollbacksTo = text => text.replace(HIDING, ' ').match(ROLLBACK_TO)?.length
 const SET_LOCAL = /^[\s(]*set\s+(?:local|transaction|constraints)\s+[^\s.=]/i;
 
 /** @returns {string[]} the statements of a text, without literals and comments, and with "" in the place of quoted names */
-const statementsOf = text => text.replace(HIDING, ([first]) => first === '"' ? '""' : ' ').split(';');
+const statementsOf = text => text.replace(HIDING, ([first]) => (first === '"' ? '""' : ' ')).split(';');
 
 /** Whether a SET ends with its transaction. @param {string} statement see statementsOf */
 const isLocalSet = statement => SET_LOCAL.test(statement);

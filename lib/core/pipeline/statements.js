@@ -18,9 +18,30 @@ const OF_TYPES = /^(?:0A|26|42|XX)/;
 const AT_BIND = /^(?:0A|2[236]|42|XX)/;
 
 /** First words of statements that neither drop prepared statements nor change their columns. */
-const HARMLESS = new Set([...PLANNED, 'analyze', 'begin', 'checkpoint', 'close', 'commit', 'copy', 'declare', 'end',
-  'explain', 'fetch', 'listen', 'lock', 'move', 'notify', 'release', 'savepoint', 'show', 'start', 'truncate',
-  'unlisten', 'vacuum']);
+const HARMLESS = new Set([
+  ...PLANNED,
+  'analyze',
+  'begin',
+  'checkpoint',
+  'close',
+  'commit',
+  'copy',
+  'declare',
+  'end',
+  'explain',
+  'fetch',
+  'listen',
+  'lock',
+  'move',
+  'notify',
+  'release',
+  'savepoint',
+  'show',
+  'start',
+  'truncate',
+  'unlisten',
+  'vacuum'
+]);
 
 /** First words of statements that may begin or end a transaction block. */
 const TURNING = new Set(['abort', 'begin', 'commit', 'end', 'rollback', 'start']);
@@ -29,9 +50,11 @@ const TURNING = new Set(['abort', 'begin', 'commit', 'end', 'rollback', 'start']
 const READING = new Set(['select', 'table', 'values', 'show']);
 
 /** Statements that set the encoding. The server reports a change at ReadyForQuery, too late for text in the same answer. */
-const OTHER_ENCODING = /\bset\s+(?:(?:local|session)\s+)?(?:client_encoding\s*(?:=|to\b)|names\b)(?!\s*['"]?(?:utf-?8|unicode))/i;
+const OTHER_ENCODING =
+  /\bset\s+(?:(?:local|session)\s+)?(?:client_encoding\s*(?:=|to\b)|names\b)(?!\s*['"]?(?:utf-?8|unicode))/i;
 
-const LOST = 'a pooler in transaction mode loses prepared statements: set statement_cache: 0, or max_prepared_statements in PgBouncer';
+const LOST =
+  'a pooler in transaction mode loses prepared statements: set statement_cache: 0, or max_prepared_statements in PgBouncer';
 
 const NO_JSON = new Set();
 
@@ -82,7 +105,9 @@ class Statement {
   }
 
   /** @returns {boolean|undefined} undefined if the type of the parameter is not known */
-  takesJson(index) { return this.paramTypes[index] > 0 ? isJson(this.paramTypes[index]) : this.json?.has(index); }
+  takesJson(index) {
+    return this.paramTypes[index] > 0 ? isJson(this.paramTypes[index]) : this.json?.has(index);
+  }
 
   /** Takes the RowDescription in buf[start …), or NoData if buf is null. */
   describe(buf, start, end) {
@@ -129,13 +154,16 @@ class Statements {
    * @returns {Statement} to be parsed unless it is `sent`
    */
   get(text, paramTypes = NO_TYPES, cache = true, carrier = null) {
-    if (!cache || this.limit === 0 || this.common.isPooled || this.disturbing !== undefined) return this.#unnamed(text, paramTypes);
+    if (!cache || this.limit === 0 || this.common.isPooled || this.disturbing !== undefined)
+      return this.#unnamed(text, paramTypes);
     const key = paramTypes.length === 0 ? text : `${paramTypes.join()}\0${text}`;
     if (key.length > LONGEST) return this.#unnamed(text, paramTypes);
     const statement = this.#byKey.get(key) ?? this.#add(text, paramTypes, key, carrier);
     statement.used = ++this.#uses;
     const answered = !statement.sent || statement.rowParser !== undefined;
-    return answered || statement === this.lastParsed || statement.carrier === carrier ? statement : this.#unnamed(text, paramTypes);
+    return answered || statement === this.lastParsed || statement.carrier === carrier
+      ? statement
+      : this.#unnamed(text, paramTypes);
   }
 
   /** Makes a named statement, if the text is worth it and there is room. */
@@ -150,7 +178,9 @@ class Statements {
     return statement;
   }
 
-  #unnamed(text, paramTypes, word = firstWord(text)) { return new Statement('', text, paramTypes, '', word); }
+  #unnamed(text, paramTypes, word = firstWord(text)) {
+    return new Statement('', text, paramTypes, '', word);
+  }
 
   #evict() {
     let oldest;
@@ -192,14 +222,18 @@ class Statements {
   }
 
   /** Forgets a statement that the server has, and closes it. */
-  close(statement) { if (this.forget(statement)) this.closing.push(statement.name); }
+  close(statement) {
+    if (this.forget(statement)) this.closing.push(statement.name);
+  }
 
   /**
    * Closes a statement that has failed, if its types may have changed since Parse. Errors of the data (23505, 23514) come after
    * BindComplete and do not indicate that.
    * @param {boolean} bound whether BindComplete has come
    */
-  doubt(statement, code, bound) { if ((bound ? OF_TYPES : AT_BIND).test(code)) this.close(statement); }
+  doubt(statement, code, bound) {
+    if ((bound ? OF_TYPES : AT_BIND).test(code)) this.close(statement);
+  }
 
   /**
    * The server does not know a statement (26000). If it has prepared it, and was not asked to close it, each transaction may have
@@ -216,7 +250,9 @@ class Statements {
   /** Handles commands after which the server has no statements, or sends another encoding. */
   afterCommand(tag, text) {
     if (tag === 'SET' && OTHER_ENCODING.test(text)) {
-      throw new ConnectionError('client_encoding was set to another encoding: this library needs UTF8, so do not set client_encoding');
+      throw new ConnectionError(
+        'client_encoding was set to another encoding: this library needs UTF8, so do not set client_encoding'
+      );
     }
     if (tag !== 'DISCARD ALL' && tag !== 'DEALLOCATE ALL') return;
     this.#byKey.clear();

@@ -10,8 +10,11 @@ const { protocolError } = require('./errors');
  */
 
 const Simple = {
-  RowDescription: 'SimpleRows', CommandComplete: 'SimpleNext', EmptyQueryResponse: 'SimpleNext',
-  CopyOutResponse: 'SimpleCopyOut', CopyInResponse: 'CopyIn'
+  RowDescription: 'SimpleRows',
+  CommandComplete: 'SimpleNext',
+  EmptyQueryResponse: 'SimpleNext',
+  CopyOutResponse: 'SimpleCopyOut',
+  CopyInResponse: 'CopyIn'
 };
 
 /** The states of an answer: each message that may come in a state, and the state that follows. */
@@ -52,16 +55,24 @@ const State = Object.fromEntries(Object.keys(STATES).map((name, index) => [name,
 /** State of the answer and code of the message, as `state << 8 | code`, to the next state; 0 where it cannot come. */
 const NEXT = new Uint8Array(32 << 8);
 for (const state of Object.keys(STATES)) {
-  for (const name of Object.keys(STATES[state])) NEXT[State[state] << 8 | backend[name]] = State[STATES[state][name]];
+  for (const name of Object.keys(STATES[state])) NEXT[(State[state] << 8) | backend[name]] = State[STATES[state][name]];
 }
 
 /** Messages that have no body. */
 const BARE = new Uint8Array(256);
 for (const name of [
-  'ParseComplete', 'BindComplete', 'CloseComplete', 'NoData', 'EmptyQueryResponse', 'PortalSuspended', 'CopyDone'
-]) BARE[backend[name]] = 1;
+  'ParseComplete',
+  'BindComplete',
+  'CloseComplete',
+  'NoData',
+  'EmptyQueryResponse',
+  'PortalSuspended',
+  'CopyDone'
+])
+  BARE[backend[name]] = 1;
 
-const nameOf = code => Object.keys(backend).find(name => backend[name] === code) ||
+const nameOf = code =>
+  Object.keys(backend).find(name => backend[name] === code) ||
   `a message of type 0x${code.toString(16).padStart(2, '0')}`;
 
 function unexpected(state, code) {
@@ -74,7 +85,7 @@ function unexpected(state, code) {
  * @throws {ConnectionError} 08P01 if the message cannot come now, or has a body and should have none
  */
 function nextState(state, code, start, end) {
-  const next = NEXT[state << 8 | code];
+  const next = NEXT[(state << 8) | code];
   if (next === 0) throw unexpected(state, code);
   if (BARE[code] === 1 && end - start !== 5) throw protocolError(`${nameOf(code)} of a wrong length`);
   return next;

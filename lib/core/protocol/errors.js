@@ -21,13 +21,17 @@ class OwnError extends Error {
  * (ECONNREFUSED, …) or an SQLSTATE of class 08 or 28.
  */
 class ConnectionError extends OwnError {
-  constructor(message, { code = '08006', cause, sent } = {}) { super(message, { code, cause, sent }); }
+  constructor(message, { code = '08006', cause, sent } = {}) {
+    super(message, { code, cause, sent });
+  }
 }
 
 /** A request was ended by its signal; `cause` is the signal's reason. */
 class AbortError extends OwnError {
   /** @param {*} [cause] */
-  constructor(message, cause) { super(message, { code: 'ABORT_ERR', cause }); }
+  constructor(message, cause) {
+    super(message, { code: 'ABORT_ERR', cause });
+  }
 }
 
 /**
@@ -39,7 +43,9 @@ class TimeoutError extends OwnError {}
 /** The library was used incorrectly; `code` is the SQLSTATE that fits. */
 class UsageError extends OwnError {
   /** @param {Error} [cause] */
-  constructor(message, code, cause) { super(message, { code, cause }); }
+  constructor(message, code, cause) {
+    super(message, { code, cause });
+  }
 }
 
 /** Whether an error is of a class of this library, rather than of user code or of the system. */
@@ -51,8 +57,10 @@ const isOurs = error => error instanceof OwnError || error instanceof PostgresEr
  * @returns {Error} what was thrown, if it is an error
  */
 function placed(thrown, place, more) {
-  const error = typeof thrown?.message === 'string' ? thrown : new Error(`${kindOf(thrown)} was thrown`, { cause: thrown });
-  for (const [name, value] of Object.entries({ ...more, message: `${place}: ${error.message}` })) Reflect.set(error, name, value);
+  const error =
+    typeof thrown?.message === 'string' ? thrown : new Error(`${kindOf(thrown)} was thrown`, { cause: thrown });
+  for (const [name, value] of Object.entries({ ...more, message: `${place}: ${error.message}` }))
+    Reflect.set(error, name, value);
   return error;
 }
 
@@ -66,4 +74,13 @@ for (const [name, each] of Object.entries({ AbortError, ConnectionError, Timeout
   Object.defineProperty(each.prototype, 'name', { value: name, writable: true, configurable: true });
 }
 
-module.exports = { PostgresError, ConnectionError, AbortError, TimeoutError, UsageError, isOurs, placed, protocolError };
+module.exports = {
+  PostgresError,
+  ConnectionError,
+  AbortError,
+  TimeoutError,
+  UsageError,
+  isOurs,
+  placed,
+  protocolError
+};

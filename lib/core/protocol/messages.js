@@ -37,7 +37,9 @@ function stringsOf(buf, off, end, what, count) {
 function decodeParameterStatus(buf, start, end) {
   const pair = stringsOf(buf, start + 5, end, 'ParameterStatus', 2);
   if (pair[0] === 'client_encoding' && !/^utf-?8$/i.test(pair[1])) {
-    throw new ConnectionError(`the server changed client_encoding to ${JSON.stringify(pair[1])}: this library needs UTF8, so do not set client_encoding`);
+    throw new ConnectionError(
+      `the server changed client_encoding to ${JSON.stringify(pair[1])}: this library needs UTF8, so do not set client_encoding`
+    );
   }
   return pair;
 }
@@ -48,7 +50,8 @@ function decodeParameterStatus(buf, start, end) {
  */
 function takeParameter(parameters, buf, start, end, count = Object.keys(parameters).length) {
   const pair = decodeParameterStatus(buf, start, end);
-  if (count >= MAX_PARAMETERS && !(pair[0] in parameters)) throw protocolError(`more than ${MAX_PARAMETERS} parameters`);
+  if (count >= MAX_PARAMETERS && !(pair[0] in parameters))
+    throw protocolError(`more than ${MAX_PARAMETERS} parameters`);
   parameters[pair[0]] = pair[1];
   return pair;
 }
@@ -83,7 +86,14 @@ function decodeNegotiateProtocolVersion(buf, start, end) {
 }
 
 module.exports = {
-  VERSION_3_0, decodeAuthentication, decodeBackendKeyData, decodeNegotiateProtocolVersion, takeParameter,
-  decodeParameterStatus, decodeNotification, decodeFields: shared(messages.decodeFields),
-  decodeCommandComplete: shared(messages.decodeCommandComplete), decodeCopyResponse: shared(messages.decodeCopyResponse)
+  VERSION_3_0,
+  decodeAuthentication,
+  decodeBackendKeyData,
+  decodeNegotiateProtocolVersion,
+  takeParameter,
+  decodeParameterStatus,
+  decodeNotification,
+  decodeFields: shared(messages.decodeFields),
+  decodeCommandComplete: shared(messages.decodeCommandComplete),
+  decodeCopyResponse: shared(messages.decodeCopyResponse)
 };

@@ -1,6 +1,9 @@
 'use strict';
 
-const { backend, backend: { CopyData, DataRow } } = require('./codes');
+const {
+  backend,
+  backend: { CopyData, DataRow }
+} = require('./codes');
 const { protocolError } = require('./errors');
 
 const TYPES = new Set(Object.values(backend));
@@ -90,8 +93,12 @@ class FrameReader {
     }
     if (pos >= length || this.stopped) return;
     // Bytes that are no message may announce up to a gigabyte, which never comes.
-    if (!TYPES.has(chunk[pos])) throw protocolError(`a message of the unknown type 0x${chunk[pos].toString(16).padStart(2, '0')}`);
-    this.#held = length - pos > SCRATCH ? Buffer.allocUnsafeSlow(length - pos) : (this.#scratch ??= Buffer.allocUnsafeSlow(SCRATCH));
+    if (!TYPES.has(chunk[pos]))
+      throw protocolError(`a message of the unknown type 0x${chunk[pos].toString(16).padStart(2, '0')}`);
+    this.#held =
+      length - pos > SCRATCH
+        ? Buffer.allocUnsafeSlow(length - pos)
+        : (this.#scratch ??= Buffer.allocUnsafeSlow(SCRATCH));
     this.#heldLength = chunk.copy(this.#held, 0, pos, length);
   }
 
@@ -102,7 +109,8 @@ class FrameReader {
   #complete(chunk, length) {
     const held = this.#held;
     const had = this.#heldLength;
-    if (had < 5) { // its length is not known yet
+    if (had < 5) {
+      // its length is not known yet
       this.#held = null;
       this.push(Buffer.concat([held.subarray(0, had), chunk.subarray(0, length)]));
       return length;

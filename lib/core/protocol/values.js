@@ -17,16 +17,21 @@ const invalid = (message, code) => Object.assign(new TypeError(message), { code 
 
 /** What to write if a query's text is not a string; '' if that cannot be guessed. */
 function textHint(text) {
-  if (Array.isArray(text?.raw)) return ': query is no template tag; write query(sql`…`) with sql of quickgres/sql, or query(text, values)';
+  if (Array.isArray(text?.raw))
+    return ': query is no template tag; write query(sql`…`) with sql of quickgres/sql, or query(text, values)';
   if (isPiece(text)) return ': pass its text, piece[0], and its values, piece[1], if the method takes any';
   if (Array.isArray(text)) return ': write query(text, values), or query(sql`…`) with sql of quickgres/sql';
-  return typeof text?.text === 'string' ? ': write query(text, values) in place of query({ text, values }), or use quickgres/pg' : '';
+  return typeof text?.text === 'string'
+    ? ': write query(text, values) in place of query({ text, values }), or use quickgres/pg'
+    : '';
 }
 
 /** @throws {TypeError} naming `what` if the text is not a string or contains a null byte */
 function checkText(text, what) {
-  if (typeof text !== 'string') throw new TypeError(`${what} must be a string, not ${kindOf(text)}${what === 'text' ? textHint(text) : ''}`);
-  if (text.includes('\0')) throw invalid(`${what} has a null byte at ${text.indexOf('\0')}, which PostgreSQL cannot take`, '22021');
+  if (typeof text !== 'string')
+    throw new TypeError(`${what} must be a string, not ${kindOf(text)}${what === 'text' ? textHint(text) : ''}`);
+  if (text.includes('\0'))
+    throw invalid(`${what} has a null byte at ${text.indexOf('\0')}, which PostgreSQL cannot take`, '22021');
 }
 
 /** @throws {TypeError|RangeError} unless `values` is a row or an array of at most 65535 values */
@@ -34,8 +39,12 @@ function checkValues(values) {
   if (Array.isArray(values)) {
     if (values.length > 65535) throw new RangeError(`${values.length} values: a query takes at most 65535 parameters`);
   } else if (!(values && values.rowBuffer instanceof Uint8Array && values.rowBuffer.length >= 7)) {
-    throw new TypeError(`values must be an array or a row, not ${kindOf(values)}: ` +
-      (typeof values === 'function' ? 'query takes no callback, but returns a promise' : 'all values go into one array, query(text, [value, …], options)'));
+    throw new TypeError(
+      `values must be an array or a row, not ${kindOf(values)}: ` +
+        (typeof values === 'function'
+          ? 'query takes no callback, but returns a promise'
+          : 'all values go into one array, query(text, [value, …], options)')
+    );
   }
 }
 
@@ -56,11 +65,14 @@ function dateText(date, what) {
 const isDate = value => Object.prototype.toString.call(value) === '[object Date]';
 
 /** For PostgreSQL -0 is not 0, but `String(-0)` is '0'. */
-const numberText = value => Object.is(value, -0) ? '-0' : `${value}`;
+const numberText = value => (Object.is(value, -0) ? '-0' : `${value}`);
 
 /** @returns {string|undefined} the ISO text of a value of Temporal: PostgreSQL takes no name of a zone or calendar, and no sign before P */
 function temporalText(value) {
-  const [, kind] = /^\[object Temporal\.(Instant|Plain(?:Date|Time|DateTime)|ZonedDateTime|Duration)\]$/.exec(Object.prototype.toString.call(value)) ?? [];
+  const [, kind] =
+    /^\[object Temporal\.(Instant|Plain(?:Date|Time|DateTime)|ZonedDateTime|Duration)\]$/.exec(
+      Object.prototype.toString.call(value)
+    ) ?? [];
   if (kind === undefined) return undefined;
   const text = value.toString({ calendarName: 'never', timeZoneName: 'never' });
   return text.startsWith('-P') ? text.slice(1).replace(/\d+(?:\.\d+)?/g, '-$&') : text;
@@ -68,9 +80,12 @@ function temporalText(value) {
 
 /** What to write in place of a value that is not supported. */
 const HINTS = [
-  [Promise, 'await it'], [Function, 'call it, and pass what it returns'],
-  [Map, 'pass Object.fromEntries(map) as JSON, or [...map.keys()] as an array'], [Set, 'pass [...set] as an array'],
-  [RegExp, 'pass value.source'], [ArrayBuffer, 'pass Buffer.from(value)'],
+  [Promise, 'await it'],
+  [Function, 'call it, and pass what it returns'],
+  [Map, 'pass Object.fromEntries(map) as JSON, or [...map.keys()] as an array'],
+  [Set, 'pass [...set] as an array'],
+  [RegExp, 'pass value.source'],
+  [ArrayBuffer, 'pass Buffer.from(value)'],
   [Object.getPrototypeOf(Int8Array), 'pass [...value] as an array, or Buffer.from(value.buffer) as bytes'],
   [Object, 'pass String(value) as text, or { ...value } as JSON']
 ];
@@ -86,7 +101,11 @@ const isPlain = object => Object.getPrototypeOf(Object.getPrototypeOf(object) ??
 /** @throws {TypeError} for a value without JSON */
 function jsonText(value, what) {
   let text, cause;
-  try { text = JSON.stringify(value); } catch (error) { cause = error; }
+  try {
+    text = JSON.stringify(value);
+  } catch (error) {
+    cause = error;
+  }
   return text ?? refuse(what, value, cause?.message ?? 'it has no JSON');
 }
 
@@ -100,18 +119,30 @@ class List {
 
   constructor(list, what) {
     this.#array = literal(list, what, 1);
-    try { this.#json = JSON.stringify(list); } catch { /* a bigint has no JSON */ }
+    try {
+      this.#json = JSON.stringify(list);
+    } catch {
+      /* a bigint has no JSON */
+    }
   }
 
   /** @param {boolean} [isJson] undefined if the type is not known yet: then json refuses the text, of an empty list as well */
-  text(isJson) { return isJson ? this.#json ?? this.#array : isJson === false || this.#array !== '{}' ? this.#array : EMPTY; }
+  text(isJson) {
+    return isJson ? (this.#json ?? this.#array) : isJson === false || this.#array !== '{}' ? this.#array : EMPTY;
+  }
 
-  toJSON() { return this.text(); }
+  toJSON() {
+    return this.text();
+  }
 
   /** For quickgres/pg, which has no types of parameters. */
-  toPostgres() { return this.#array; }
+  toPostgres() {
+    return this.#array;
+  }
 
-  [Symbol.for('nodejs.util.inspect.custom')](depth, options, inspect) { return `List ${inspect(this.#array, options)}`; }
+  [Symbol.for('nodejs.util.inspect.custom')](depth, options, inspect) {
+    return `List ${inspect(this.#array, options)}`;
+  }
 }
 
 /**
@@ -132,10 +163,11 @@ function textOf(value, what) {
 }
 
 /** @returns {List} of an array; throws a TypeError for a list that has no text */
-const listOf = (value, what) => value instanceof List ? value : new List(value, what);
+const listOf = (value, what) => (value instanceof List ? value : new List(value, what));
 
 /** A value whose text depends on the type of its parameter stays a List. */
-const textOrList = (value, what) => Array.isArray(value) || value instanceof List ? listOf(value, what) : textOf(value, what);
+const textOrList = (value, what) =>
+  Array.isArray(value) || value instanceof List ? listOf(value, what) : textOf(value, what);
 
 /**
  * Puts texts in the place of lists, Dates and objects, before anything is written: toJSON is the caller's code, and may send a
@@ -144,7 +176,10 @@ const textOrList = (value, what) => Array.isArray(value) || value instanceof Lis
 function withTexts(values) {
   try {
     return Array.from(values, (value, index) =>
-      typeof value !== 'object' || value === null || value instanceof Uint8Array ? value : textOrList(value, `values[${index}]`));
+      typeof value !== 'object' || value === null || value instanceof Uint8Array
+        ? value
+        : textOrList(value, `values[${index}]`)
+    );
   } catch (error) {
     Error.captureStackTrace?.(error, withTexts); // a stack has ten lines: without these it reaches the caller
     throw error;
@@ -157,7 +192,8 @@ function withTexts(values) {
  * @returns {Array|object|null} null above the limit
  */
 function snapshot(values, limit = Infinity) {
-  if (values.rowBuffer !== undefined) return { rowBuffer: Buffer.from(values.rowBuffer), dataFormat: values.dataFormat };
+  if (values.rowBuffer !== undefined)
+    return { rowBuffer: Buffer.from(values.rowBuffer), dataFormat: values.dataFormat };
   let bytes = 0;
   const copies = Array.from(values, (value, index) => {
     if (value === null || value === undefined) return null;
@@ -207,4 +243,19 @@ function array(values) {
   return literal(values, 'values', 1);
 }
 
-module.exports = { List, array, checkText, checkValues, isDate, jsonText, kindOf, numberText, quoted, refuse, snapshot, textOf, textOrList, withTexts };
+module.exports = {
+  List,
+  array,
+  checkText,
+  checkValues,
+  isDate,
+  jsonText,
+  kindOf,
+  numberText,
+  quoted,
+  refuse,
+  snapshot,
+  textOf,
+  textOrList,
+  withTexts
+};

@@ -22,7 +22,7 @@ function checkLength(length) {
  * @param {...(string|Buffer|number)} parts of the body; a number takes four bytes
  */
 function frame(type, ...parts) {
-  const body = parts.map(part => typeof part === 'number' ? int32(part) : Buffer.from(part));
+  const body = parts.map(part => (typeof part === 'number' ? int32(part) : Buffer.from(part)));
   const length = body.reduce((sum, part) => sum + part.length, 4);
   return Buffer.concat([Buffer.from(type === null ? [] : [type]), int32(length), ...body]);
 }
@@ -99,8 +99,12 @@ class MessageWriter {
   }
 
   /** `target` is 'S' for a statement, 'P' for a portal. */
-  describe(target, name) { this.message(frontend.Describe, Buffer.from(`${target}${name}\0`)); }
-  close(target, name) { this.message(frontend.Close, Buffer.from(`${target}${name}\0`)); }
+  describe(target, name) {
+    this.message(frontend.Describe, Buffer.from(`${target}${name}\0`));
+  }
+  close(target, name) {
+    this.message(frontend.Close, Buffer.from(`${target}${name}\0`));
+  }
 
   /**
    * Writes Bind. It is written out, since every query goes through it.
@@ -157,7 +161,8 @@ class MessageWriter {
     const { buffer } = this;
     const start = this.length + 4;
     let off = start;
-    if (length < 24) { // a loop copies short ASCII faster than a call into the runtime
+    if (length < 24) {
+      // a loop copies short ASCII faster than a call into the runtime
       for (let i = 0; i < length; i++) {
         const code = text.charCodeAt(i);
         if (code > 127 || code === 0) break;
@@ -186,10 +191,14 @@ class MessageWriter {
     this.length = put(buffer, maxRows, off + 1);
   }
 
-  query(text) { this.message(frontend.Query, Buffer.from(`${text}\0`)); }
+  query(text) {
+    this.message(frontend.Query, Buffer.from(`${text}\0`));
+  }
 
   /** @param {string} reason shown in the server's error */
-  copyFail(reason) { this.message(frontend.CopyFail, Buffer.from(`${reason}\0`)); }
+  copyFail(reason) {
+    this.message(frontend.CopyFail, Buffer.from(`${reason}\0`));
+  }
 
   sync() {
     this.#reserve(5);
@@ -197,9 +206,15 @@ class MessageWriter {
     this.length = put(this.buffer, 4, this.length + 1);
   }
 
-  flush() { this.message(frontend.Flush, NOTHING); }
-  copyDone() { this.message(frontend.CopyDone, NOTHING); }
-  terminate() { this.message(frontend.Terminate, NOTHING); }
+  flush() {
+    this.message(frontend.Flush, NOTHING);
+  }
+  copyDone() {
+    this.message(frontend.CopyDone, NOTHING);
+  }
+  terminate() {
+    this.message(frontend.Terminate, NOTHING);
+  }
 }
 
 module.exports = { MessageWriter, frame };

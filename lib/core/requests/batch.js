@@ -23,7 +23,10 @@ function mapQueries(queries, work) {
 /** Whether a list of queries is one query, such as [text, values]. */
 function isQuery(list) {
   const [text, values] = list;
-  return isPiece(list) || (list.length === 2 && typeof text === 'string' && Array.isArray(values) && typeof values[0] !== 'string');
+  return (
+    isPiece(list) ||
+    (list.length === 2 && typeof text === 'string' && Array.isArray(values) && typeof values[0] !== 'string')
+  );
 }
 
 /** Queries that share one Sync: one implicit transaction, of which the server ignores the rest after an error. */
@@ -34,13 +37,15 @@ class BatchRequest extends Request {
    */
   constructor(queries, lease) {
     super();
-    if (!Array.isArray(queries)) throw new TypeError(`batch takes an array of [text, values, options], not ${kindOf(queries)}`);
+    if (!Array.isArray(queries))
+      throw new TypeError(`batch takes an array of [text, values, options], not ${kindOf(queries)}`);
     if (isQuery(queries)) throw new TypeError('batch takes an array of queries, not one query: write batch([query])');
     /** The queries for a repetition, on a lease that may repeat. */
     this.inputs = [];
     this.queries = mapQueries(Array.from(queries), each => {
       if (typeof each === 'string') each = [each];
-      else if (!Array.isArray(each)) throw new TypeError(`a query of a batch is a text or [text, values, options], not ${kindOf(each)}`);
+      else if (!Array.isArray(each))
+        throw new TypeError(`a query of a batch is a text or [text, values, options], not ${kindOf(each)}`);
       const [text, values = NO_VALUES, options = NO_OPTIONS] = isPiece(each[0]) ? [...each[0], each[1]] : each;
       if (options !== NO_OPTIONS) checkOptions(options, NAMES.batched);
       const { format = 0, cache = true, paramTypes, decode } = options;
@@ -54,11 +59,17 @@ class BatchRequest extends Request {
     this.index = 0;
   }
 
-  get result() { return this.queries.map(({ result }) => result); }
+  get result() {
+    return this.queries.map(({ result }) => result);
+  }
 
-  get text() { return this.queries.map(({ text }) => text).join('; '); }
+  get text() {
+    return this.queries.map(({ text }) => text).join('; ');
+  }
 
-  snapshot() { mapQueries(this.queries, query => query.snapshot()); }
+  snapshot() {
+    mapQueries(this.queries, query => query.snapshot());
+  }
 
   encode(writer, statements) {
     mapQueries(this.queries, query => {
@@ -69,11 +80,17 @@ class BatchRequest extends Request {
     this.state = this.queries.length === 0 ? State.Done : State.Binding;
   }
 
-  get turns() { return this.queries.some(query => query.turns); }
+  get turns() {
+    return this.queries.some(query => query.turns);
+  }
 
-  get reads() { return this.queries.every(query => query.reads); }
+  get reads() {
+    return this.queries.every(query => query.reads);
+  }
 
-  drop() { for (const query of this.queries) query.drop(); }
+  drop() {
+    for (const query of this.queries) query.drop();
+  }
 
   message(pipeline, type, buf, start, end, count) {
     const query = this.queries[this.index];
@@ -84,7 +101,9 @@ class BatchRequest extends Request {
     this.state = this.queries[this.index]?.state ?? State.Done;
   }
 
-  get receiver() { return this.queries[this.index]?.receiver; }
+  get receiver() {
+    return this.queries[this.index]?.receiver;
+  }
 
   fail(error, pipeline) {
     const { index, queries } = this;
@@ -103,9 +122,12 @@ class BatchRequest extends Request {
 
   canResend() {
     const { index, queries } = this;
-    return index < queries.length && queries[index].canResend() &&
+    return (
+      index < queries.length &&
+      queries[index].canResend() &&
       queries.every(({ values }) => values !== null) &&
-      queries.slice(0, index).every(({ receiver: { cmd } }) => UNDONE.has(cmd));
+      queries.slice(0, index).every(({ receiver: { cmd } }) => UNDONE.has(cmd))
+    );
   }
 
   reset() {

@@ -38,17 +38,22 @@ FrontRequest.prototype.internal = true;
  * although the request behind takes long.
  */
 class BeginRequest extends FrontRequest {
-  constructor(text) { super(text, NO_VALUES, 0, false); }
+  constructor(text) {
+    super(text, NO_VALUES, 0, false);
+  }
 
   encode(writer, statements) {
-    if (channel.hasSubscribers && !this.traced) trace(this, this.scope.pipeline, this.scope, () => this.open(this.scope));
+    if (channel.hasSubscribers && !this.traced)
+      trace(this, this.scope.pipeline, this.scope, () => this.open(this.scope));
     super.encode(writer, statements);
     writer.flush();
   }
 }
 
 class EndRequest extends SimpleQueryRequest {
-  get endsBlock() { return this.scope.parent.parent === null; }
+  get endsBlock() {
+    return this.scope.parent.parent === null;
+  }
 
   encode(writer, statements) {
     writer.query(this.text);

@@ -1,6 +1,10 @@
 'use strict';
 
-const { State, backend: { CopyInResponse }, frontend } = require('../protocol');
+const {
+  State,
+  backend: { CopyInResponse },
+  frontend
+} = require('../protocol');
 const { RowReader } = require('../rows');
 const { QueryRequest } = require('./query');
 
@@ -122,7 +126,9 @@ class CopyInRequest extends QueryRequest {
     return super.giveUp(error, pipeline);
   }
 
-  canResend() { return false; }
+  canResend() {
+    return false;
+  }
 }
 
 module.exports = { CopyInRequest, writeCopy };

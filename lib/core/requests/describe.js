@@ -1,6 +1,9 @@
 'use strict';
 
-const { State, backend: { NoData, ParameterDescription, RowDescription } } = require('../protocol');
+const {
+  State,
+  backend: { NoData, ParameterDescription, RowDescription }
+} = require('../protocol');
 const { Request } = require('../pipeline');
 const { RowParser } = require('../rows');
 
@@ -28,7 +31,11 @@ class DescribeRequest extends Request {
       for (let off = start + 7; off + 4 <= end; off += 4) this.result.params.push({ oid: buf.readUInt32BE(off) });
     } else if (type === RowDescription) {
       this.result.columns = RowParser.of(buf.subarray(start, end)).columns.map(column => ({
-        name: column.name, oid: column.typeOid, modifier: column.typeModifier, tableOid: column.tableOid, column: column.tableColumnIndex
+        name: column.name,
+        oid: column.typeOid,
+        modifier: column.typeModifier,
+        tableOid: column.tableOid,
+        column: column.tableColumnIndex
       }));
     }
     if (type === RowDescription || type === NoData) this.state = State.Done;

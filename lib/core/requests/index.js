@@ -5,20 +5,47 @@
 const { late } = require('../late');
 const { DROPPED, QueryRequest } = require('./query');
 
-const later = late({ ownTypes: () => require('./own-types'), portal: () => require('./portal'), simpleQuery: () => require('./simple-query') });
+const later = late({
+  ownTypes: () => require('./own-types'),
+  portal: () => require('./portal'),
+  simpleQuery: () => require('./simple-query')
+});
 let batch; // a repeated require costs a microsecond, as much as a query of a batch
 
 module.exports = {
-  DROPPED, QueryRequest,
-  get BatchRequest() { return (batch ??= require('./batch')).BatchRequest; },
-  get BeginRequest() { return require('./block').BeginRequest; },
-  get CopyInRequest() { return require('./copy-in').CopyInRequest; },
-  get DescribeRequest() { return require('./describe').DescribeRequest; },
-  get EndRequest() { return require('./block').EndRequest; },
-  get FrontRequest() { return require('./block').FrontRequest; },
-  get OwnTypes() { return later.ownTypes.OwnTypes; },
-  get OwnTypesRequest() { return later.ownTypes.OwnTypesRequest; },
-  get Portal() { return later.portal.Portal; },
-  get SimpleQueryRequest() { return later.simpleQuery.SimpleQueryRequest; },
-  get writeCopy() { return require('./copy-in').writeCopy; }
+  DROPPED,
+  QueryRequest,
+  get BatchRequest() {
+    return (batch ??= require('./batch')).BatchRequest;
+  },
+  get BeginRequest() {
+    return require('./block').BeginRequest;
+  },
+  get CopyInRequest() {
+    return require('./copy-in').CopyInRequest;
+  },
+  get DescribeRequest() {
+    return require('./describe').DescribeRequest;
+  },
+  get EndRequest() {
+    return require('./block').EndRequest;
+  },
+  get FrontRequest() {
+    return require('./block').FrontRequest;
+  },
+  get OwnTypes() {
+    return later.ownTypes.OwnTypes;
+  },
+  get OwnTypesRequest() {
+    return later.ownTypes.OwnTypesRequest;
+  },
+  get Portal() {
+    return later.portal.Portal;
+  },
+  get SimpleQueryRequest() {
+    return later.simpleQuery.SimpleQueryRequest;
+  },
+  get writeCopy() {
+    return require('./copy-in').writeCopy;
+  }
 };

@@ -37,11 +37,17 @@ class OwnTypes {
       if (isVisible === 't') this.#names.set(name, Number(typeOid));
     }
     const rows = all.filter(([, , kind, , , , , delimiter]) => kind !== 'c' && delimiter === ',');
-    const types = this.#types = new Map(rows.map(([typeOid, ...type]) => [typeOid, type]));
+    const types = (this.#types = new Map(rows.map(([typeOid, ...type]) => [typeOid, type])));
     const arrays = new Set(rows.map(([, array]) => array));
     const elementOf = typeOid => {
       const [, kind, base] = types.get(typeOid) ?? [];
-      return kind === 'd' ? elementOf(base) : kind === 'e' ? oid.text : typeOid in decoders || arrays.has(typeOid) ? Number(typeOid) : oid.record;
+      return kind === 'd'
+        ? elementOf(base)
+        : kind === 'e'
+          ? oid.text
+          : typeOid in decoders || arrays.has(typeOid)
+            ? Number(typeOid)
+            : oid.record;
     };
     this.isKnown = true;
     this.elements = new Map(rows.map(([typeOid, array]) => [Number(array), elementOf(typeOid)]));
@@ -63,32 +69,42 @@ class OwnTypes {
       throw new UsageError('decode has names of types, which the database has not told', '42704');
     }
     let map = this.#maps.get(decode);
-    if (map === undefined) this.#maps.set(decode, map = this.#resolve(decode));
+    if (map === undefined) this.#maps.set(decode, (map = this.#resolve(decode)));
     return map;
   }
 
   #resolve(decode) {
     const map = new Map();
     for (const [key, decoder] of decode instanceof Map ? decode : Object.entries(decode)) {
-      const typeOid = !isName(key) ? Number(key) : this.#names.get(key) ?? (Object.hasOwn(oid, key) ? oid[key] : undefined);
-      if (typeOid === undefined) throw new UsageError(`decode has the name '${key}', which is no type of the database, or not in its search_path: write 'schema.name'`, '42704');
+      const typeOid = !isName(key)
+        ? Number(key)
+        : (this.#names.get(key) ?? (Object.hasOwn(oid, key) ? oid[key] : undefined));
+      if (typeOid === undefined)
+        throw new UsageError(
+          `decode has the name '${key}', which is no type of the database, or not in its search_path: write 'schema.name'`,
+          '42704'
+        );
       map.set(typeOid, decoder);
     }
     if (!map.has(TEXTS)) return map;
     for (const [typeOid, [array]] of this.#types) {
       const own = map.get(Number(typeOid));
-      if (!map.has(Number(array))) map.set(Number(array), own === undefined ? this.decoders[array] : arrayOf(pairOf(own)));
+      if (!map.has(Number(array)))
+        map.set(Number(array), own === undefined ? this.decoders[array] : arrayOf(pairOf(own)));
     }
     return map;
   }
 }
 
-const { 25: [asText] } = decoders;
+const {
+  25: [asText]
+} = decoders;
 
 /** @returns {[Decoder, Decoder]} of a decoder, which may be a function of a column's string or bytes */
-const pairOf = own => typeof own !== 'function' ? own : [
-  (...place) => own(asText(...place)), (bytes, start, end) => own(bytes.subarray(start, end))
-];
+const pairOf = own =>
+  typeof own !== 'function'
+    ? own
+    : [(...place) => own(asText(...place)), (bytes, start, end) => own(bytes.subarray(start, end))];
 
 /** Asks for them. It is not the caller's, and nothing fails with it. */
 class OwnTypesRequest extends QueryRequest {

@@ -48,7 +48,9 @@ class PortalStep extends QueryRequest {
     super.fail(error, pipeline);
   }
 
-  canResend() { return false; }
+  canResend() {
+    return false;
+  }
 
   drop() {
     super.drop();
@@ -74,7 +76,8 @@ class Portal {
   /** @returns {Array|object} a copy of the values */
   static keep(text, values) {
     const copied = keep(text, values);
-    if (copyDirection(text) === 'in') throw new TypeError('COPY FROM STDIN has no rows to fetch: use query, or copyFrom');
+    if (copyDirection(text) === 'in')
+      throw new TypeError('COPY FROM STDIN has no rows to fetch: use query, or copyFrom');
     return copied;
   }
 
@@ -106,16 +109,18 @@ class Portal {
       });
     }
     if (!this.open) return Promise.reject(this.#exhausted());
-    const answered = () => { this.#last = null; };
+    const answered = () => {
+      this.#last = null;
+    };
     const failed = error => {
       answered();
       this.open = false;
       this.finish(error);
     };
     try {
-      const promise = submit(this.#step = new PortalStep(this, maxRows, receiver, caller), this.scope, limits);
+      const promise = submit((this.#step = new PortalStep(this, maxRows, receiver, caller)), this.scope, limits);
       this.#last = promise.then(answered, failed);
-      return promise.then(result => this.open || this.over === undefined ? result : this.over.then(() => result));
+      return promise.then(result => (this.open || this.over === undefined ? result : this.over.then(() => result)));
     } catch (error) {
       failed(error);
       throw error;
@@ -129,7 +134,9 @@ class Portal {
   }
 
   /** @throws {Error} if its transaction is over, which invalidates rows that were fetched ahead */
-  check() { if (this.over === undefined && this.scope.ended) throw again(this.scope.refused()); }
+  check() {
+    if (this.over === undefined && this.scope.ended) throw again(this.scope.refused());
+  }
 
   /**
    * Closes the portal right behind the fetches.
@@ -142,7 +149,9 @@ class Portal {
       if (this.end !== undefined) this.end();
       else await this.#close();
     }
-    await this.over?.catch(error => { if (this.#step?.error === undefined) throw error; }); // else its fetch has rejected
+    await this.over?.catch(error => {
+      if (this.#step?.error === undefined) throw error;
+    }); // else its fetch has rejected
   }
 
   /**
@@ -150,7 +159,8 @@ class Portal {
    * @returns {Promise} see `close`; it resolves at once if the connection is silent after a request was given up
    */
   async leave() {
-    if (this.#last !== null && this.#step.state === State.Waiting) giveUp(this.#step, new AbortError('the cursor was closed'));
+    if (this.#last !== null && this.#step.state === State.Waiting)
+      giveUp(this.#step, new AbortError('the cursor was closed'));
     const closed = this.close();
     if (this.scope.pipeline.givenUpAt === 0) await closed;
     else closed.catch(() => {});

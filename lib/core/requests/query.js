@@ -1,7 +1,17 @@
 'use strict';
 
 const {
-  BARE, List, NEXT, State, backend, checkText, checkValues, nextState, protocolError, snapshot, withTexts
+  BARE,
+  List,
+  NEXT,
+  State,
+  backend,
+  checkText,
+  checkValues,
+  nextState,
+  protocolError,
+  snapshot,
+  withTexts
 } = require('../protocol');
 const { Request, isStale, miscounted, reasonOf } = require('../pipeline');
 const { RowReader } = require('../rows');
@@ -52,7 +62,9 @@ class QueryRequest extends Request {
     this.parses = false;
   }
 
-  get result() { return this.receiver?.given ?? this.receiver; }
+  get result() {
+    return this.receiver?.given ?? this.receiver;
+  }
 
   snapshot() {
     checkText(this.text, 'text');
@@ -70,8 +82,8 @@ class QueryRequest extends Request {
     const { text, values } = this;
     if (typeof text !== 'string') checkText(text, 'text');
     if (!Array.isArray(values) || values.length > 65535) checkValues(values);
-    const statement = this.statement = statements.get(text, this.paramTypes, this.cache, carrier);
-    const parses = this.parses = !statement.sent;
+    const statement = (this.statement = statements.get(text, this.paramTypes, this.cache, carrier));
+    const parses = (this.parses = !statement.sent);
     if (parses) {
       checkText(text, 'text');
       carrier.guard(text);
@@ -92,16 +104,18 @@ class QueryRequest extends Request {
   message(pipeline, type, buf, start, end, count) {
     if (type === ErrorResponse) return this.takeError(pipeline, buf, start, end);
     // `nextState` written out, since every message of a result goes through here.
-    const next = NEXT[this.state << 8 | type];
+    const next = NEXT[(this.state << 8) | type];
     if (next === 0 || (BARE[type] === 1 && end - start !== 5)) nextState(this.state, type, start, end);
     this.state = next;
     switch (type) {
-      case DataRow: case CopyData:
+      case DataRow:
+      case CopyData:
         return this.receiver.receiveData(buf, start, end, count, pipeline.reader.owned);
       case ParameterDescription:
         this.statement.describeParameters(buf, start, end);
         return;
-      case RowDescription: case NoData:
+      case RowDescription:
+      case NoData:
         this.statement.describe(type === RowDescription ? buf : null, start, end);
         if (next !== State.Binding) this.start(pipeline);
         return;
@@ -145,7 +159,11 @@ class QueryRequest extends Request {
     if (error.code === '08P01' && !bound) error = miscounted(error, statement, this.values);
     if (error.code === '26000') error = reasonOf(error, statement.failure, status);
     // With the types known, a list is JSON.
-    const isList = parses && error.code === '22P02' && statement.json?.size > 0 && this.values?.some?.((value, i) => value instanceof List && statement.takesJson(i));
+    const isList =
+      parses &&
+      error.code === '22P02' &&
+      statement.json?.size > 0 &&
+      this.values?.some?.((value, i) => value instanceof List && statement.takesJson(i));
     if (isList) this.json = statement.json;
     this.stale = !bound && (isStale(error) || isList);
     this.receiver?.release?.(); // other requests must not wait for a slow reader
@@ -159,11 +177,17 @@ class QueryRequest extends Request {
     super.skip(error, pipeline);
   }
 
-  get turns() { return this.statement.turns; }
+  get turns() {
+    return this.statement.turns;
+  }
 
-  get reads() { return this.statement.reads; }
+  get reads() {
+    return this.statement.reads;
+  }
 
-  canResend() { return this.stale && this.cache && this.values !== null; }
+  canResend() {
+    return this.stale && this.cache && this.values !== null;
+  }
 
   reset() {
     super.reset();

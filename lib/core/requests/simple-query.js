@@ -4,7 +4,8 @@ const { State, backend, checkText, nextState } = require('../protocol');
 const { RowParser, RowReader } = require('../rows');
 const { Request } = require('../pipeline');
 
-const { CommandComplete, CopyData, CopyInResponse, DataRow, EmptyQueryResponse, ErrorResponse, RowDescription } = backend;
+const { CommandComplete, CopyData, CopyInResponse, DataRow, EmptyQueryResponse, ErrorResponse, RowDescription } =
+  backend;
 
 /** Messages that begin the answer to a statement. */
 const FIRST = new Set([RowDescription, backend.CopyOutResponse, CommandComplete, EmptyQueryResponse]);
@@ -26,7 +27,9 @@ class SimpleQueryRequest extends Request {
     this.barrier = /\bcopy\b/i.test(text);
   }
 
-  get turns() { return /\b(?:begin|start|commit|end|rollback|abort)\b/i.test(this.text); }
+  get turns() {
+    return /\b(?:begin|start|commit|end|rollback|abort)\b/i.test(this.text);
+  }
 
   encode(writer, statements) {
     this.guard(this.text);
@@ -43,7 +46,7 @@ class SimpleQueryRequest extends Request {
       return pipeline.flush();
     }
     if (!this.pending) return; // it was given up
-    if (this.reader === null && FIRST.has(type)) this.result.push(this.reader = new RowReader(this.options));
+    if (this.reader === null && FIRST.has(type)) this.result.push((this.reader = new RowReader(this.options)));
     const { reader } = this;
     if (type === RowDescription) reader.start(RowParser.of(buf.subarray(start, end)), 0, pipeline);
     else if (type === DataRow || type === CopyData) reader.receiveData(buf, start, end, count, pipeline.reader.owned);

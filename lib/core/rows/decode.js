@@ -17,14 +17,18 @@ const isName = key => typeof key === 'string' && /^[^\d\s.+-]/.test(key);
 /** @throws {TypeError} unless the key is the name of a type, or an OID: a number in a Map, its text in an object */
 function checkKey(key, isMap) {
   if (isName(key) || (isOid(isMap ? key : Number(key)) && (isMap || String(Number(key)) === key))) return;
-  throw new TypeError(`decode has the key ${typeof key === 'string' ? `'${key}'` : String(key)
-  }, which is no type: write its name, or its OID, such as [oid.timestamptz], of the export oid`);
+  throw new TypeError(
+    `decode has the key ${
+      typeof key === 'string' ? `'${key}'` : String(key)
+    }, which is no type: write its name, or its OID, such as [oid.timestamptz], of the export oid`
+  );
 }
 
 /** @throws {TypeError} unless it is undefined, a boolean, or a map of types, by OID or name, to decoders */
 function checkDecode(decode) {
   if (decode === undefined || typeof decode === 'boolean') return decode;
-  if (typeof decode !== 'object' || decode === null) throw new TypeError(`decode must be a boolean or an object of decoders by type, not ${kindOf(decode)}`);
+  if (typeof decode !== 'object' || decode === null)
+    throw new TypeError(`decode must be a boolean or an object of decoders by type, not ${kindOf(decode)}`);
   if (checked.has(decode)) return decode;
   const isMap = decode instanceof Map;
   for (const [key, decoder] of isMap ? decode : Object.entries(decode)) {
@@ -47,18 +51,22 @@ const [BACKSLASH, x] = Buffer.from('\\x');
 
 /** Decoders of bytea to Buffers of their own. */
 function byteaDecoders([asText]) {
-  return [(bytes, start, end) => {
-    if (end - start < 2 || bytes[start] !== BACKSLASH || bytes[start + 1] !== x) { // bytea_output is escape
-      return Buffer.from(asText(bytes, start, end).buffer);
-    }
-    const value = Buffer.allocUnsafe(end - start - 2 >> 1);
-    let length = 0;
-    for (let from = start + 2; from < end; from += PART) {
-      length += value.write(latin1Slice.call(bytes, from, Math.min(end, from + PART)), length, 'hex');
-    }
-    if (length * 2 !== end - start - 2) throw protocolError('malformed value');
-    return value;
-  }, (bytes, start, end) => Buffer.from(bytes.subarray(start, end))];
+  return [
+    (bytes, start, end) => {
+      if (end - start < 2 || bytes[start] !== BACKSLASH || bytes[start + 1] !== x) {
+        // bytea_output is escape
+        return Buffer.from(asText(bytes, start, end).buffer);
+      }
+      const value = Buffer.allocUnsafe((end - start - 2) >> 1);
+      let length = 0;
+      for (let from = start + 2; from < end; from += PART) {
+        length += value.write(latin1Slice.call(bytes, from, Math.min(end, from + PART)), length, 'hex');
+      }
+      if (length * 2 !== end - start - 2) throw protocolError('malformed value');
+      return value;
+    },
+    (bytes, start, end) => Buffer.from(bytes.subarray(start, end))
+  ];
 }
 
 /**
@@ -73,8 +81,13 @@ function makeDecoders() {
 let decoders;
 
 module.exports = {
-  checkDecode, isName,
+  checkDecode,
+  isName,
   hasNames: decode => named.has(decode),
-  get decoders() { return (decoders ??= makeDecoders()); },
-  get exact() { return types().exact; }
+  get decoders() {
+    return (decoders ??= makeDecoders());
+  },
+  get exact() {
+    return types().exact;
+  }
 };

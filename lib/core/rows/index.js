@@ -11,9 +11,24 @@ const { Memory, RowReader } = require('./row-reader');
 const columnLength = (buf, off, end) => datarow.columnLength(buf, off, end, RowParser.platform);
 
 module.exports = {
-  RowReader, RowParser, Memory, checkDecode: decode.checkDecode, hasNames: decode.hasNames, isName: decode.isName, columnLength, int32: datarow.int32,
-  get decoders() { return decode.decoders; },
-  get exact() { return decode.exact; },
-  get arrayOf() { return require('../../../client-parser/types.js').arrayOf; },
-  get oid() { return require('./oid'); }
+  RowReader,
+  RowParser,
+  Memory,
+  checkDecode: decode.checkDecode,
+  hasNames: decode.hasNames,
+  isName: decode.isName,
+  columnLength,
+  int32: datarow.int32,
+  get decoders() {
+    return decode.decoders;
+  },
+  get exact() {
+    return decode.exact;
+  },
+  get arrayOf() {
+    return require('../../../client-parser/types.js').arrayOf;
+  },
+  get oid() {
+    return require('./oid');
+  }
 };

@@ -10,7 +10,11 @@ const WHOLE = { breakLength: Infinity, depth: Infinity, maxArrayLength: Infinity
 
 /** node:assert prints and compares own properties and the tag only, so the tag contains the columns. */
 Object.defineProperties(Members.prototype, {
-  [inspect.custom]: { value(depth, options) { return inspect(this.toObject(), options); } },
+  [inspect.custom]: {
+    value(depth, options) {
+      return inspect(this.toObject(), options);
+    }
+  },
   [Symbol.toStringTag]: {
     get() {
       try {

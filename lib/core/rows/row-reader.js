@@ -68,7 +68,7 @@ const structAt = (chunk, off) => new (rowClass(chunk.type))(chunk.bytes, off, ch
 function rowAt(chunk, off, make) {
   const { bytes, type } = chunk;
   if (type === null) return bytes.subarray(off + 5, off + 1 + int32(bytes, off + 1));
-  if ((bytes[off + 5] << 8 | bytes[off + 6]) !== type.count) {
+  if (((bytes[off + 5] << 8) | bytes[off + 6]) !== type.count) {
     throw protocolError('DataRow whose column count is not as described');
   }
   return make(chunk, off);
@@ -110,7 +110,7 @@ class RowReader {
       const { bytes, end, type } = chunk;
       const Row = type && (type.Row ?? rowClass(type));
       for (let at = chunk.start; at < end; at += 1 + int32(bytes, at + 1)) {
-        const isRow = type !== null && (bytes[at + 5] << 8 | bytes[at + 6]) === type.count;
+        const isRow = type !== null && ((bytes[at + 5] << 8) | bytes[at + 6]) === type.count;
         structs.push(isRow ? new Row(bytes, at, chunk) : rowAt(chunk, at, structAt)); // or throws
       }
     }
@@ -125,17 +125,22 @@ class RowReader {
   }
 
   /** @type {Row[]} the rows so far as structs */
-  get structs() { return this._plain ? (this._structs ??= this._make(structAt)) : this.rows; }
+  get structs() {
+    return this._plain ? (this._structs ??= this._make(structAt)) : this.rows;
+  }
 
   /** @returns {object} the only row; throws a UsageError unless there is one */
   one() {
     const [row] = this.#atMostOne('one');
-    if (row === undefined) throw this.#unexpected('one() of a result without rows: maybeOne() gives undefined', '02000');
+    if (row === undefined)
+      throw this.#unexpected('one() of a result without rows: maybeOne() gives undefined', '02000');
     return row;
   }
 
   /** @returns {object|undefined} the only row, if any; throws a UsageError for more */
-  maybeOne() { return this.#atMostOne('maybeOne')[0]; }
+  maybeOne() {
+    return this.#atMostOne('maybeOne')[0];
+  }
 
   #atMostOne(name) {
     const { rows } = this;
@@ -143,7 +148,9 @@ class RowReader {
     return rows;
   }
 
-  #unexpected(message, code) { return Object.defineProperty(new UsageError(message, code), 'query', { value: this._text, configurable: true }); }
+  #unexpected(message, code) {
+    return Object.defineProperty(new UsageError(message, code), 'query', { value: this._text, configurable: true });
+  }
 
   /** Gives what `rows` gives, without an array. */
   *[Symbol.iterator]() {
@@ -158,10 +165,14 @@ class RowReader {
   }
 
   /** @type {object[]} the rows so far as plain objects */
-  get objects() { return (this._objects ??= this._make(objectAt)); }
+  get objects() {
+    return (this._objects ??= this._make(objectAt));
+  }
 
   /** @type {Array[]} the rows so far as arrays of values */
-  get arrays() { return (this._arrays ??= this._make(arrayAt)); }
+  get arrays() {
+    return (this._arrays ??= this._make(arrayAt));
+  }
 
   _make(make) {
     const list = [];
@@ -178,16 +189,24 @@ class RowReader {
    * @param {string} [text] of the query
    */
   start(rowParser, format, connection = ALONE, text = undefined) {
-    const { common: { decoding: usual, ownTypes }, memory } = connection;
+    const {
+      common: { decoding: usual, ownTypes },
+      memory
+    } = connection;
     const decode = this._decode ?? usual.decode;
     this.binary = format;
     this._text = text;
     this._memory = memory;
     this._plain = usual.plain;
-    this.rowParser = format === 0 || rowParser === null ? rowParser ?? undefined : rowParser.forFormat(format);
+    this.rowParser = format === 0 || rowParser === null ? (rowParser ?? undefined) : rowParser.forFormat(format);
     if (rowParser === null) this._type = null;
     else {
-      const decoders = decode === true ? ownTypes?.decoders ?? (usualDecoders ??= decoding.decoders) : decode ? this._mapOf(decode, ownTypes) : undefined;
+      const decoders =
+        decode === true
+          ? (ownTypes?.decoders ?? (usualDecoders ??= decoding.decoders))
+          : decode
+            ? this._mapOf(decode, ownTypes)
+            : undefined;
       if (format !== 0) this._type = this.rowParser.type(format, decoders);
       else {
         if (rowParser.textType === undefined || rowParser.decoders !== decoders) {
@@ -203,7 +222,8 @@ class RowReader {
   _mapOf(decode, ownTypes) {
     try {
       if (ownTypes !== undefined) return ownTypes.mapOf(decode);
-      if (decoding.hasNames(decode)) throw new UsageError('decode has names of types, which are not known without fetch_types', '42704');
+      if (decoding.hasNames(decode))
+        throw new UsageError('decode has names of types, which are not known without fetch_types', '42704');
       return decode;
     } catch (error) {
       this.error = error;
@@ -212,7 +232,8 @@ class RowReader {
 
   /** Takes `count` whole DataRow or CopyData messages in buf[start … end). They are copied unless `owned` is true. */
   receiveData(buf, start, end, count, owned) {
-    const chunk = owned ? new Chunk(buf, end, this._type, start)
+    const chunk = owned
+      ? new Chunk(buf, end, this._type, start)
       : (this._memory ??= new Memory()).keep(buf, start, end, this._type, this._bytes, this._next && this._last);
     this._bytes += end - start;
     if (chunk !== this._last) {
@@ -241,13 +262,20 @@ class RowReader {
         ({ cmd: this.cmd, oid: this.oid, rowCount: this.rowCount } = memory.command);
         break;
       }
-      case backend.EmptyQueryResponse: this.cmd = 'EMPTY'; break;
-      case backend.PortalSuspended: this.cmd = 'SUSPENDED'; break;
-      case backend.CopyInResponse: case backend.CopyOutResponse: case backend.CopyBothResponse:
+      case backend.EmptyQueryResponse:
+        this.cmd = 'EMPTY';
+        break;
+      case backend.PortalSuspended:
+        this.cmd = 'SUSPENDED';
+        break;
+      case backend.CopyInResponse:
+      case backend.CopyOutResponse:
+      case backend.CopyBothResponse:
         Object.assign(this, decodeCopyResponse(buf, start, end));
         this._type = null;
         break;
-      case backend.CopyDone: this.cmd = 'COPY';
+      case backend.CopyDone:
+        this.cmd = 'COPY';
     }
   }
 
@@ -264,7 +292,9 @@ class RowReader {
     } else this.receive(type, packet, 0, packet.length);
   }
 
-  toJSON() { return { cmd: this.cmd, oid: this.oid, rowCount: this.rowCount, rows: this.rows }; }
+  toJSON() {
+    return { cmd: this.cmd, oid: this.oid, rowCount: this.rowCount, rows: this.rows };
+  }
 
   [Symbol.for('nodejs.util.inspect.custom')](depth, options, inspect) {
     return `RowReader ${inspect(this.toJSON(), options)}`;
@@ -272,7 +302,13 @@ class RowReader {
 }
 
 // Fields that few results have are not set in each result.
-Object.assign(RowReader.prototype, { error: undefined, _decode: undefined, _plain: false, _objects: undefined, _arrays: undefined });
+Object.assign(RowReader.prototype, {
+  error: undefined,
+  _decode: undefined,
+  _plain: false,
+  _objects: undefined,
+  _arrays: undefined
+});
 
 // The bytes around a row may be another query's, so no log shows them.
 Object.defineProperty(Chunk.prototype, Symbol.for('nodejs.util.inspect.custom'), { value: () => 'Chunk' });

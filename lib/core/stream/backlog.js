@@ -21,9 +21,13 @@ class Backlog {
   #targets = new Set();
   #timer; // while the connection is not read
 
-  constructor(pipeline) { this.#pipeline = pipeline; }
+  constructor(pipeline) {
+    this.#pipeline = pipeline;
+  }
 
-  static of(pipeline) { return pipeline.results(() => new Backlog(pipeline)); }
+  static of(pipeline) {
+    return pipeline.results(() => new Backlog(pipeline));
+  }
 
   /** The bytes of a read were taken. */
   flushLater() {
@@ -61,12 +65,17 @@ class Backlog {
     if (!this.#pipeline.socket) return this.#resume();
     const now = new Map(Array.from(this.#targets, each => [each, this.#left(each)]));
     this.#timer = setTimeout(() => this.#look(now), PATIENCE);
-    for (const [target, left] of now) if (left >= before.get(target)) target.giveUp(tookNothing('target', PATIENCE, WHY));
+    for (const [target, left] of now)
+      if (left >= before.get(target)) target.giveUp(tookNothing('target', PATIENCE, WHY));
   }
 
   /** What keeps other requests waiting: none if there is no other request. */
   #left(target) {
-    const { head, scopes: { root }, waited } = this.#pipeline;
+    const {
+      head,
+      scopes: { root },
+      waited
+    } = this.#pipeline;
     const isOnly = root.first === null && !isFollowed(head) && head?.receiver?.target === target;
     return waited && !isOnly ? target.untaken : NaN;
   }

@@ -29,7 +29,11 @@ class CopyFrom extends Writable {
   #sent;
   #unwatch; // ends the watch of the source
 
-  constructor(lease, text, { signal, columns, stall_timeout = STALL_TIMEOUT, highWaterMark = columns === undefined ? WAITING : WAITING_ROWS }) {
+  constructor(
+    lease,
+    text,
+    { signal, columns, stall_timeout = STALL_TIMEOUT, highWaterMark = columns === undefined ? WAITING : WAITING_ROWS }
+  ) {
     checkText(text, 'text');
     if (copyDirection(text) !== 'in') throw new TypeError('copyFrom takes COPY … FROM STDIN');
     const encoder = columns === undefined ? undefined : new RowEncoder(text, columns);
@@ -39,7 +43,9 @@ class CopyFrom extends Writable {
     this.rowCount = undefined;
     this.bytes = 0;
     this.#begun = new Promise(begun => {
-      this.#sent = new Promise(sent => { this.#request = new CopyInRequest(text, begun, sent); });
+      this.#sent = new Promise(sent => {
+        this.#request = new CopyInRequest(text, begun, sent);
+      });
     });
     this.#request.caller = callerOf(CopyFrom);
     if (stall_timeout > 0) this.#sent.then(() => this.#watchSource(stall_timeout));
@@ -49,11 +55,27 @@ class CopyFrom extends Writable {
     const run = scope => {
       if (this.destroyed) throw new AbortError('the stream was destroyed');
       // Behind BEGIN in one flight, pgcat stores the rows of a block that is rolled back, and Pgpool-II answers no later query.
-      const begun = scope.begin && submit(Object.assign(new CloseRequest('P', []), { caller: this.#request.caller }), scope).catch(error => error);
+      const begun =
+        scope.begin &&
+        submit(Object.assign(new CloseRequest('P', []), { caller: this.#request.caller }), scope).catch(error => error);
       // If the block has failed in front of it, for example by its settings, the error says why.
-      return submit(this.#request, scope).catch(async error => { throw (error.code === '25P02' && await begun) || error; });
+      return submit(this.#request, scope).catch(async error => {
+        throw (error.code === '25P02' && (await begun)) || error;
+      });
     };
-    this.#over = promised(() => lease.run('owned', { signal, onwait: leave => { this.#leave = leave; } }, run, () => false)).then(({ format, rowCount }) => {
+    this.#over = promised(() =>
+      lease.run(
+        'owned',
+        {
+          signal,
+          onwait: leave => {
+            this.#leave = leave;
+          }
+        },
+        run,
+        () => false
+      )
+    ).then(({ format, rowCount }) => {
       if (format === undefined) throw new UsageError('copyFrom takes COPY … FROM STDIN', '42601'); // there was no CopyInResponse
       this.rowCount = rowCount;
     });
@@ -61,22 +83,29 @@ class CopyFrom extends Writable {
   }
 
   /** Ends the stream with its transaction, which cannot wait for the rest. */
-  giveUp(error) { if (!this.writableEnded) this.destroy(error); }
+  giveUp(error) {
+    if (!this.writableEnded) this.destroy(error);
+  }
 
   /** Fails the COPY, which owns the connection, if its source brings nothing although everything that it brought was taken. */
   #watchSource(time) {
     if (this.destroyed || this.writableEnded) return;
-    const left = () => this.writableLength > 0 ? NaN : -this.#chunks;
+    const left = () => (this.writableLength > 0 ? NaN : -this.#chunks);
     const what = `the source of copyFrom brought nothing for ${time} ms (stall_timeout)`;
-    this.#unwatch = watchStall('source', time, left, () => this.destroy(new TimeoutError(what, { code: '57014', sent: true })));
+    this.#unwatch = watchStall('source', time, left, () =>
+      this.destroy(new TimeoutError(what, { code: '57014', sent: true }))
+    );
   }
 
   write(chunk, ...rest) {
-    if (this.#encoder !== undefined || typeof chunk !== 'object' || chunk === null || ArrayBuffer.isView(chunk)) return super.write(chunk, ...rest);
+    if (this.#encoder !== undefined || typeof chunk !== 'object' || chunk === null || ArrayBuffer.isView(chunk))
+      return super.write(chunk, ...rest);
     throw new TypeError(`copyFrom takes text and Buffers, not ${kindOf(chunk)}: for rows, set the option columns`);
   }
 
-  _write(chunk, encoding, callback) { this._writev([{ chunk }], callback); }
+  _write(chunk, encoding, callback) {
+    this._writev([{ chunk }], callback);
+  }
 
   _writev(entries, callback) {
     this.#chunks += entries.length;
@@ -112,10 +141,11 @@ class CopyFrom extends Writable {
 
   _final(callback) {
     this.#unwatch?.();
-    const end = () => this.#sent.then(() => {
-      this.#request.end();
-      this.#over.then(callback, callback);
-    });
+    const end = () =>
+      this.#sent.then(() => {
+        this.#request.end();
+        this.#over.then(callback, callback);
+      });
     if (this.#encoder === undefined) end();
     else this.#pass([this.#encoder.take()], end);
   }

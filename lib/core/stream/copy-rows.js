@@ -13,7 +13,8 @@ const FROM_STDIN = /\bfrom\s+stdin\b/i;
 
 function fieldOf(value) {
   if (value === null || value === undefined) return '\\N';
-  if (value instanceof Uint8Array) return `\\\\x${Buffer.from(value.buffer, value.byteOffset, value.length).toString('hex')}`;
+  if (value instanceof Uint8Array)
+    return `\\\\x${Buffer.from(value.buffer, value.byteOffset, value.length).toString('hex')}`;
   const text = typeof value === 'string' ? value : textOf(value, 'the value');
   if (text.includes('\0')) checkText(text, 'the value');
   return /[\\\n\r\t]/.test(text) ? text.replace(/[\\\n\r\t]/g, character => ESCAPES[character]) : text;
@@ -43,7 +44,9 @@ class RowEncoder {
   }
 
   /** Characters that were not taken. */
-  get length() { return this.#text.length; }
+  get length() {
+    return this.#text.length;
+  }
 
   /** @throws {TypeError|RangeError} naming row and column */
   add(row) {
@@ -51,11 +54,14 @@ class RowEncoder {
     let i = -1; // of the column
     try {
       const list = Array.isArray(row) ? row : typeof row?.toArray === 'function' ? row.toArray() : undefined;
-      if (list !== undefined && list.length !== columns.length) throw new RangeError(`${list.length} values for ${columns.length} columns`);
-      if (typeof row !== 'object' || row === null || ArrayBuffer.isView(row)) throw new TypeError(`a row must be an object or an array, not ${kindOf(row)}`);
+      if (list !== undefined && list.length !== columns.length)
+        throw new RangeError(`${list.length} values for ${columns.length} columns`);
+      if (typeof row !== 'object' || row === null || ArrayBuffer.isView(row))
+        throw new TypeError(`a row must be an object or an array, not ${kindOf(row)}`);
       let line = '';
       for (i = 0; i < columns.length; i++) {
-        if (list === undefined && !Object.hasOwn(row, columns[i])) throw new TypeError('the object does not have this key: write null for NULL');
+        if (list === undefined && !Object.hasOwn(row, columns[i]))
+          throw new TypeError('the object does not have this key: write null for NULL');
         const field = fieldOf(list === undefined ? row[columns[i]] : list[i]);
         line += i === 0 ? field : `\t${field}`;
       }

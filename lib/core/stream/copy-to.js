@@ -1,7 +1,13 @@
 'use strict';
 
 const { Readable, Writable } = require('node:stream');
-const { AbortError, backend: { CommandComplete, CopyOutResponse }, checkText, decodeCommandComplete, decodeCopyResponse } = require('../protocol');
+const {
+  AbortError,
+  backend: { CommandComplete, CopyOutResponse },
+  checkText,
+  decodeCommandComplete,
+  decodeCopyResponse
+} = require('../protocol');
 const { writeCopy } = require('../requests');
 const { callerOf, copyDirection, promised } = require('../pipeline');
 const { ResultRequest, runInto } = require('./query-to');
@@ -23,7 +29,8 @@ class CopyTo extends Readable {
 
   constructor(lease, text, { signal, highWaterMark = 65536, stall_timeout, ...options }) {
     checkText(text, 'text');
-    if (copyDirection(text) !== 'out') throw new TypeError('copyTo takes COPY … TO STDOUT: write COPY (SELECT …) TO STDOUT for a query, or use queryTo');
+    if (copyDirection(text) !== 'out')
+      throw new TypeError('copyTo takes COPY … TO STDOUT: write COPY (SELECT …) TO STDOUT for a query, or use queryTo');
     super({ highWaterMark });
     /** @type {number|undefined} rows copied, set before the event 'end' */
     this.rowCount = undefined;
@@ -42,7 +49,7 @@ class CopyTo extends Readable {
         callback();
       }
     });
-    const target = this.#target = new Target(sink, stall_timeout);
+    const target = (this.#target = new Target(sink, stall_timeout));
     const values = new Values();
     values.message = (out, buf, start, end) => {
       if (buf[start] === CopyOutResponse) Object.assign(this, decodeCopyResponse(buf, start, end));
@@ -50,11 +57,15 @@ class CopyTo extends Readable {
     };
     const caller = callerOf(CopyTo);
     const make = () => Object.assign(new CopyOutRequest(target, values, text, [], options), { caller });
-    promised(() => runInto(lease, target, make, { ...options, signal, as: 'values' })).catch(error => this.destroy(error));
+    promised(() => runInto(lease, target, make, { ...options, signal, as: 'values' })).catch(error =>
+      this.destroy(error)
+    );
   }
 
   /** Ends the stream with its transaction, which cannot wait for the reader. */
-  giveUp(error) { if (!this.#target.stream.writableEnded) this.destroy(error); }
+  giveUp(error) {
+    if (!this.#target.stream.writableEnded) this.destroy(error);
+  }
 
   _read() {
     const taken = this.#taken;

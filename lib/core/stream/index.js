@@ -9,7 +9,16 @@ const { Target } = require('./target');
 const { Values } = require('./values');
 
 module.exports = {
-  StreamReceiver, Target, Values, queryTo, receiverFor, untilTaken,
-  get CopyFrom() { return require('./copy-from').CopyFrom; },
-  get CopyTo() { return require('./copy-to').CopyTo; }
+  StreamReceiver,
+  Target,
+  Values,
+  queryTo,
+  receiverFor,
+  untilTaken,
+  get CopyFrom() {
+    return require('./copy-from').CopyFrom;
+  },
+  get CopyTo() {
+    return require('./copy-to').CopyTo;
+  }
 };

@@ -25,7 +25,18 @@ const MOST = 6;
 
 /** How a value is written. For BOOL to TIMESTAMP the value decides; an array has the kind of its elements plus ARRAY. */
 const Kind = Object.freeze({
-  NULL: 0, TRUE: 1, FALSE: 2, ZERO: 3, STRING: 4, HEX: 5, BASE64: 6, VERBATIM: 7, BOOL: 8, FLOAT: 9, INT8: 10, TIMESTAMP: 11,
+  NULL: 0,
+  TRUE: 1,
+  FALSE: 2,
+  ZERO: 3,
+  STRING: 4,
+  HEX: 5,
+  BASE64: 6,
+  VERBATIM: 7,
+  BOOL: 8,
+  FLOAT: 9,
+  INT8: 10,
+  TIMESTAMP: 11,
   ARRAY: 16
 });
 
@@ -41,7 +52,7 @@ for (const [code, letter] of ['\b', '\t', '\n', '\f', '\r', '"', '\\'].entries()
 const hasControl = word => ((word - 0x20202020) & ~word & 0x80808080) !== 0;
 
 const hasEscape = word => {
-  const found = word - 0x20202020 | (word ^ 0x22222222) - 0x01010101 | (word ^ 0x5c5c5c5c) - 0x01010101;
+  const found = (word - 0x20202020) | ((word ^ 0x22222222) - 0x01010101) | ((word ^ 0x5c5c5c5c) - 0x01010101);
   return (found & ~word & 0x80808080) !== 0;
 };
 
@@ -58,10 +69,10 @@ function writeString(from, pos, stop, to, off) {
     const letter = ESCAPES[code];
     if (letter === 0) to.setUint8(off++, code);
     else {
-      to.setInt16(off, BACKSLASH << 8 | letter);
+      to.setInt16(off, (BACKSLASH << 8) | letter);
       off += 2;
       if (letter !== u) continue;
-      to.setInt32(off, FOUR_ZEROS + (code >> 4 << 8) + (code & 15) + ((code & 15) > 9 ? 39 : 0)); // 00 and two digits
+      to.setInt32(off, FOUR_ZEROS + ((code >> 4) << 8) + (code & 15) + ((code & 15) > 9 ? 39 : 0)); // 00 and two digits
       off += 4;
     }
   }
@@ -86,7 +97,8 @@ function writeVerbatim(from, pos, stop, to, off) {
 /** @returns {number} the offset of the space in a timestamp with DateStyle ISO, `2026-03-04 05:06:07.5+00`; 0 for any other text */
 function spaceOf(from, pos, stop) {
   if (stop - pos > LONGEST_TIMESTAMP) return 0;
-  for (let space = pos + 10; space < pos + 13 && space < stop - 7; space++) { // years of four to six digits
+  for (let space = pos + 10; space < pos + 13 && space < stop - 7; space++) {
+    // years of four to six digits
     if (from.getUint8(space) !== SPACE) continue;
     return from.getUint8(space - 3) === MINUS && from.getUint8(space - 6) === MINUS ? space : 0;
   }
@@ -102,7 +114,8 @@ function writeTimestamp(from, pos, stop, to, off) {
   off = writeString(from, pos, space, to, off);
   to.setUint8(off, T);
   off = writeString(from, space + 1, zone, to, off + 1);
-  if (sign === PLUS || sign === MINUS) { // hours without minutes
+  if (sign === PLUS || sign === MINUS) {
+    // hours without minutes
     to.setInt16(off, COLON_ZERO);
     to.setUint8(off + 2, ZERO);
     off += 3;
@@ -154,15 +167,22 @@ function writeValue(out, kind, from, pos, stop) {
   kind = resolve(kind, from, pos, stop);
   if (kind <= Kind.ZERO) return out.append(LITERALS[kind], 0, LITERALS[kind].length);
   const isBytea = kind === Kind.HEX || kind === Kind.BASE64;
-  if (isBytea && (stop - pos < 2 || from.getInt16(pos) !== HEX_PREFIX)) { // \x, unless bytea_output is escape
+  if (isBytea && (stop - pos < 2 || from.getInt16(pos) !== HEX_PREFIX)) {
+    // \x, unless bytea_output is escape
     const value = rows.decoders[17][0](new Uint8Array(from.buffer, from.byteOffset), pos, stop);
     const digits = Buffer.from(`\\x${Buffer.from(value).toString('hex')}`);
     from = new DataView(digits.buffer, digits.byteOffset);
     [pos, stop] = [0, digits.length];
   }
   if (kind === Kind.BASE64) pos += 2;
-  const write = kind === Kind.BASE64 ? writeBase64 : kind === Kind.VERBATIM ? writeVerbatim
-    : kind === Kind.TIMESTAMP ? writeTimestamp : writeString;
+  const write =
+    kind === Kind.BASE64
+      ? writeBase64
+      : kind === Kind.VERBATIM
+        ? writeVerbatim
+        : kind === Kind.TIMESTAMP
+          ? writeTimestamp
+          : writeString;
   if (kind !== Kind.VERBATIM) put(out, QUOTE);
   for (let end; pos < stop; pos = end) {
     end = Math.min(pos + PART, stop);
@@ -189,7 +209,7 @@ function writeArray(out, kind, from, pos, stop) {
     for (let code; pos < stop; pos++) {
       code = from.getUint8(pos);
       if (quoted ? code === QUOTE : code === COMMA || code === CLOSE_BRACE) break;
-      if (code === BACKSLASH) escapes++, pos++;
+      if (code === BACKSLASH) (escapes++, pos++);
     }
     if (pos >= stop) throw protocolError('an array that does not end');
     if (!quoted && pos - start === 4 && from.getInt32(start) === NULL) {
@@ -208,5 +228,15 @@ function writeArray(out, kind, from, pos, stop) {
 }
 
 module.exports = {
-  Kind, MOST, PART, lengthAt, put, resolve, writeLiteral, writeString, writeTimestamp, writeValue, writeVerbatim
+  Kind,
+  MOST,
+  PART,
+  lengthAt,
+  put,
+  resolve,
+  writeLiteral,
+  writeString,
+  writeTimestamp,
+  writeValue,
+  writeVerbatim
 };

@@ -1,9 +1,22 @@
 'use strict';
 
-const { backend: { CommandComplete, EmptyQueryResponse }, protocolError } = require('../protocol');
+const {
+  backend: { CommandComplete, EmptyQueryResponse },
+  protocolError
+} = require('../protocol');
 const { oid } = require('../rows');
 const {
-  Kind, MOST, PART, lengthAt, put, resolve, writeLiteral, writeString, writeTimestamp, writeValue, writeVerbatim
+  Kind,
+  MOST,
+  PART,
+  lengthAt,
+  put,
+  resolve,
+  writeLiteral,
+  writeString,
+  writeTimestamp,
+  writeValue,
+  writeVerbatim
 } = require('./json-values');
 
 const { ARRAY, BASE64, BOOL, FLOAT, HEX, INT8, STRING, TIMESTAMP, VERBATIM } = Kind;
@@ -12,12 +25,25 @@ const [QUOTE, COMMA, OPEN_BRACKET, CLOSE_BRACKET] = Buffer.from('",[]');
 
 /** The kind of values of each type, and of its arrays' elements. Everything else is a string. */
 const KINDS = {
-  bool: BOOL, bytea: HEX, int8: INT8, int2: VERBATIM, int4: VERBATIM, oid: VERBATIM, xid: VERBATIM, json: VERBATIM, float4: FLOAT,
-  float8: FLOAT, timestamp: TIMESTAMP, timestamptz: TIMESTAMP, numeric: STRING, jsonb: VERBATIM
+  bool: BOOL,
+  bytea: HEX,
+  int8: INT8,
+  int2: VERBATIM,
+  int4: VERBATIM,
+  oid: VERBATIM,
+  xid: VERBATIM,
+  json: VERBATIM,
+  float4: FLOAT,
+  float8: FLOAT,
+  timestamp: TIMESTAMP,
+  timestamptz: TIMESTAMP,
+  numeric: STRING,
+  jsonb: VERBATIM
 };
 for (const name of `xml cidr macaddr8 char name text bpchar varchar macaddr inet date time interval timetz record uuid int4range
   numrange tsrange tstzrange daterange int8range int4multirange nummultirange tsmultirange tstzmultirange datemultirange
-  int8multirange`.split(/\s+/)) KINDS[name] = STRING;
+  int8multirange`.split(/\s+/))
+  KINDS[name] = STRING;
 
 /** @returns {Object<number, number>} kinds by type OID */
 function kindsOf({ int8, numeric, bytea }) {
@@ -36,7 +62,8 @@ function kindsOf({ int8, numeric, bytea }) {
 class Columns {
   constructor({ columns, columnNames }, options, elements) {
     const kinds = kindsOf(options);
-    const kindOf = typeOid => (kinds[typeOid] ??= elements.has(typeOid) ? ARRAY + kindOf(elements.get(typeOid)) : STRING);
+    const kindOf = typeOid =>
+      (kinds[typeOid] ??= elements.has(typeOid) ? ARRAY + kindOf(elements.get(typeOid)) : STRING);
     for (const array of elements?.keys() ?? []) kindOf(array);
     const names = [...new Set(columnNames)];
     this.count = columns.length;
@@ -84,7 +111,8 @@ class Json {
     const columns = ((this.#ownTypes?.forms ?? forms)[`${as} ${int8} ${numeric} ${bytea}`] ??= new WeakMap());
     this.#lead = as === 'json' ? OPEN_BRACKET : 0;
     this.#columns = rowParser && columns.get(rowParser);
-    if (this.#columns === undefined) columns.set(rowParser, this.#columns = new Columns(rowParser, this.#options, this.#ownTypes?.elements));
+    if (this.#columns === undefined)
+      columns.set(rowParser, (this.#columns = new Columns(rowParser, this.#options, this.#ownTypes?.elements)));
   }
 
   message(out, buf, start) {
@@ -153,8 +181,8 @@ class Json {
     const stops = [];
     for (let i = 0; i < count; i++) {
       const length = lengthAt(from, pos, end);
-      starts.push(pos += 4);
-      stops.push(length < 0 ? -1 : pos += length);
+      starts.push((pos += 4));
+      stops.push(length < 0 ? -1 : (pos += length));
     }
     for (let i = 0; i <= order.length; i++) {
       out.append(texts[i], 0, texts[i].length);

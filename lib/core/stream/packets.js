@@ -1,6 +1,10 @@
 'use strict';
 
-const { backend: { CommandComplete }, decodeCommandComplete, kindOf } = require('../protocol');
+const {
+  backend: { CommandComplete },
+  decodeCommandComplete,
+  kindOf
+} = require('../protocol');
 const { giveUp } = require('../pipeline');
 const { RowReader, int32 } = require('../rows');
 const { StreamReceiver, messages } = require('./receiver');
@@ -51,7 +55,9 @@ class PacketReceiver {
 function receiverFor(given, buffer) {
   if (given instanceof RowReader && given.write === RowReader.prototype.write) return given;
   if (given === null || typeof given !== 'object' || typeof given.write !== 'function') {
-    throw new TypeError(`stream must be a RowReader, a writable stream or an object with write(packet), not ${kindOf(given)}`);
+    throw new TypeError(
+      `stream must be a RowReader, a writable stream or an object with write(packet), not ${kindOf(given)}`
+    );
   }
   if (!given.pipe) return new PacketReceiver(given);
   return new StreamReceiver(new Target(given), messages, buffer);
@@ -68,11 +74,13 @@ function untilTaken(receiver, promise, request) {
     receiver.error = error;
     if (request?.scope) giveUp(request, error); // it may still wait for a connection
   });
-  return promise.then(async given => {
-    await new Promise(process.nextTick); // a stream emits an error in the tick after the write
-    if (receiver.error !== undefined) throw receiver.error;
-    return given;
-  }).finally(() => target.release());
+  return promise
+    .then(async given => {
+      await new Promise(process.nextTick); // a stream emits an error in the tick after the write
+      if (receiver.error !== undefined) throw receiver.error;
+      return given;
+    })
+    .finally(() => target.release());
 }
 
 module.exports = { PacketReceiver, receiverFor, untilTaken };

@@ -12,8 +12,14 @@ const { Values } = require('./values');
 /** The ErrorResponse for a reader of the bytes: severity, code and message alone. */
 function errorResponse(error) {
   const own = ['AbortError', 'TimeoutError', 'UsageError'].includes(error.name);
-  const { severity = 'FATAL', code = '08006', message } = error instanceof PostgresError ? error
-    : own ? { severity: 'ERROR', code: '57014', message: error.message }
+  const {
+    severity = 'FATAL',
+    code = '08006',
+    message
+  } = error instanceof PostgresError
+    ? error
+    : own
+      ? { severity: 'ERROR', code: '57014', message: error.message }
       : { message: 'the connection to the database was lost' };
   const bytes = Buffer.from(`E\0\0\0\0S${severity}\0V${severity}\0C${code}\0M${message}\0\0`);
   bytes.writeInt32BE(bytes.length - 1, 1);
@@ -22,7 +28,9 @@ function errorResponse(error) {
 
 /** Holds the end of the result back until ReadyForQuery, since the commit may fail. */
 class ResultReceiver extends StreamReceiver {
-  complete() { this.drop(); }
+  complete() {
+    this.drop();
+  }
 }
 
 class ResultRequest extends QueryRequest {
@@ -82,13 +90,18 @@ function chosenOf(options, name) {
   const choices = CHOICES[name];
   const value = options[name] ?? choices[0];
   if (choices.includes(value) || isEncoder(value)) return value;
-  throw new TypeError(`${name} must be '${choices.join("' or '")}', not ${typeof value === 'string' ? `'${value}'` : kindOf(value)}`);
+  throw new TypeError(
+    `${name} must be '${choices.join("' or '")}', not ${typeof value === 'string' ? `'${value}'` : kindOf(value)}`
+  );
 }
 
 function encoderOf(options, text, ownTypes) {
   if (options === NO_OPTIONS) return messages;
   const chosen = {
-    as: chosenOf(options, 'as'), int8: chosenOf(options, 'int8'), numeric: chosenOf(options, 'numeric'), bytea: chosenOf(options, 'bytea')
+    as: chosenOf(options, 'as'),
+    int8: chosenOf(options, 'int8'),
+    numeric: chosenOf(options, 'numeric'),
+    bytea: chosenOf(options, 'bytea')
   };
   const { separator = '', format = 0 } = options;
   if (typeof separator !== 'string' && !(separator instanceof Uint8Array)) {
@@ -110,8 +123,8 @@ async function runInto(lease, target, make, options) {
   let { receiver } = request;
   let leave; // ends the wait for a connection, then the request
   // Retry only if not one byte was written.
-  const mayRepeat = error => error.sent === false ||
-    (options.end !== false && target.stream.writableEnded === false && receiver.bytes === 0);
+  const mayRepeat = error =>
+    error.sent === false || (options.end !== false && target.stream.writableEnded === false && receiver.bytes === 0);
   try {
     if (target.gone) throw target.error;
     target.watch(error => leave?.(error));
@@ -122,12 +135,27 @@ async function runInto(lease, target, make, options) {
       await turn;
     }
     const { signal, statement_timeout, idempotent, alone } = options; // a spread takes microseconds
-    await send(lease, { signal, statement_timeout, idempotent, alone, onwait: end => { target.gone ? end(target.error) : (leave = end); } }, () => {
-      if (target.gone) throw target.error;
-      if (request.scope !== null) ({ receiver } = request = make()); // it was lost before
-      leave = error => giveUp(request, error);
-      return request;
-    }, undefined, mayRepeat, request.text);
+    await send(
+      lease,
+      {
+        signal,
+        statement_timeout,
+        idempotent,
+        alone,
+        onwait: end => {
+          target.gone ? end(target.error) : (leave = end);
+        }
+      },
+      () => {
+        if (target.gone) throw target.error;
+        if (request.scope !== null) ({ receiver } = request = make()); // it was lost before
+        leave = error => giveUp(request, error);
+        return request;
+      },
+      undefined,
+      mayRepeat,
+      request.text
+    );
     throwIfAborted(options, true);
     const taken = finish(target, options, request.last, receiver.rowCount);
     if (taken !== undefined) await taken;

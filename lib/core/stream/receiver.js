@@ -1,6 +1,9 @@
 'use strict';
 
-const { backend: { CommandComplete, EmptyQueryResponse, PortalSuspended }, decodeCommandComplete } = require('../protocol');
+const {
+  backend: { CommandComplete, EmptyQueryResponse, PortalSuspended },
+  decodeCommandComplete
+} = require('../protocol');
 const { BUFFER } = require('../options');
 const { giveUp, isFollowed } = require('../pipeline');
 const { Backlog, urge } = require('./backlog');
@@ -29,9 +32,13 @@ class Block {
   }
 
   /** For encoders that write words. */
-  get view() { return (this.#view ??= new DataView(this.bytes.buffer)); }
+  get view() {
+    return (this.#view ??= new DataView(this.bytes.buffer));
+  }
 
-  get isFree() { return this.isOurs && this.used === 0; }
+  get isFree() {
+    return this.isOurs && this.used === 0;
+  }
 
   /** @returns {Buffer|undefined} what was written: a copy, after which the block is free, if the block is much larger */
   take() {
@@ -89,7 +96,9 @@ class StreamReceiver {
   }
 
   /** The value that the request resolves to, see QueryRequest. */
-  get given() { return this.target.given; }
+  get given() {
+    return this.target.given;
+  }
 
   start(rowParser, format, pipeline) {
     this.#pipeline = pipeline;
@@ -145,8 +154,10 @@ class StreamReceiver {
     }
     const { block } = this.#backlog;
     this.#backlog.block = undefined;
-    this.#block = block?.bytes.length >= old.used + length ? block
-      : new Block(Buffer.allocUnsafeSlow(Math.max(FIRST, 2 * old.bytes.length, old.used + length)));
+    this.#block =
+      block?.bytes.length >= old.used + length
+        ? block
+        : new Block(Buffer.allocUnsafeSlow(Math.max(FIRST, 2 * old.bytes.length, old.used + length)));
     this.#block.used = old.bytes.copy(this.#block.bytes, 0, 0, old.used);
   }
 
@@ -193,7 +204,7 @@ class StreamReceiver {
     this.#waiting = true;
     this.#pipeline.socket?.pause(this);
     // Requests that were sent behind a long result do not wait longer for a target, however little it takes.
-    this.#unwatch = urge(this.target, () => isFollowed(this.#pipeline.head) ? 0 : NaN);
+    this.#unwatch = urge(this.target, () => (isFollowed(this.#pipeline.head) ? 0 : NaN));
     this.target.wait(() => this.#resume());
   }
 
@@ -222,7 +233,9 @@ const messages = {
     if (own) out.adopt(buf, start, end);
     else out.append(buf, start, end);
   },
-  message(out, buf, start, end) { out.append(buf, start, end); }
+  message(out, buf, start, end) {
+    out.append(buf, start, end);
+  }
 };
 
 module.exports = { messages, StreamReceiver };

@@ -22,14 +22,22 @@ function fromWeb(stream) {
     write(chunk, encoding, callback) {
       writer.ready.then(() => writer.write(chunk)).then(() => callback(), callback);
     },
-    final(callback) { writer.close().then(() => callback(), callback); },
+    final(callback) {
+      writer.close().then(() => callback(), callback);
+    },
     destroy(error, callback) {
       writer.abort(error).catch(() => {});
       callback(error);
     }
   });
   writable.release = () => writer.releaseLock();
-  writer.closed.then(() => { throw closedBefore(); }).catch(error => { if (!writable.writableEnded) writable.destroy(error); });
+  writer.closed
+    .then(() => {
+      throw closedBefore();
+    })
+    .catch(error => {
+      if (!writable.writableEnded) writable.destroy(error);
+    });
   return writable;
 }
 
@@ -70,14 +78,18 @@ class Target {
     watch(this.stream, this.#watcher);
   }
 
-  get isHttp2() { return this.given.createPushResponse !== undefined && this.given.stream !== undefined && !isWrapped(this.given); }
+  get isHttp2() {
+    return this.given.createPushResponse !== undefined && this.given.stream !== undefined && !isWrapped(this.given);
+  }
 
   /**
    * Called before the first byte, or before the end if there is none. Subclasses set headers here.
    * @param {Buffer} [whole] the whole body, if it is known
    * @param {number} [rowCount] the command's, if it is over
    */
-  begin() { if (this.isHttp2 && !this.given.headersSent) this.given.flushHeaders(); }
+  begin() {
+    if (this.isHttp2 && !this.given.headersSent) this.given.flushHeaders();
+  }
 
   /**
    * Waits until responses to earlier requests of an HTTP/1.1 connection are over: until then nothing written to this one moves,
@@ -106,7 +118,9 @@ class Target {
   }
 
   /** Bytes that the stream has not taken. Object mode counts no bytes, and may hold nothing above its mark. */
-  get queued() { return this.stream.writableObjectMode || isWrapped(this.stream) ? Infinity : this.stream.writableLength; }
+  get queued() {
+    return this.stream.writableObjectMode || isWrapped(this.stream) ? Infinity : this.stream.writableLength;
+  }
 
   /** Bytes that have not left, which decrease even if only a part of one write was taken. */
   get untaken() {
@@ -117,10 +131,14 @@ class Target {
   get error() {
     const { errored } = this.stream;
     // A response's write error only says that the HTTP client has left. A WHATWG stream gives any value.
-    return this.#lost || (errored?.message !== undefined && !this.#isResponse ? errored : closedBefore(errored || undefined));
+    return (
+      this.#lost || (errored?.message !== undefined && !this.#isResponse ? errored : closedBefore(errored || undefined))
+    );
   }
 
-  get #isResponse() { return isServerResponse(this.given) || this.isHttp2; }
+  get #isResponse() {
+    return isServerResponse(this.given) || this.isHttp2;
+  }
 
   /** @returns {boolean} false if the stream asks to wait */
   write(piece) {
@@ -128,7 +146,9 @@ class Target {
     this.#begin();
     this.#writing++;
     let given = 0;
-    const isReady = this.#context.runInAsyncScope(this.stream.write, this.stream, piece, error => this.#written(error, given));
+    const isReady = this.#context.runInAsyncScope(this.stream.write, this.stream, piece, error =>
+      this.#written(error, given)
+    );
     given = this.#give(piece);
     return isReady;
   }
@@ -170,30 +190,40 @@ class Target {
       this.#onready = nothing;
       callback();
     };
-    if (this.#ondrain === nothing) this.stream.on('drain', this.#ondrain = () => this.#onready());
+    if (this.#ondrain === nothing) this.stream.on('drain', (this.#ondrain = () => this.#onready()));
     this.#watchStall();
   }
 
   /** Bytes on the target's socket, if it has one. */
-  get #onSocket() { return (this.given.socket ?? this.stream.session?.socket ?? this.stream).bytesWritten ?? 0; }
+  get #onSocket() {
+    return (this.given.socket ?? this.stream.session?.socket ?? this.stream).bytesWritten ?? 0;
+  }
 
   /**
    * How many timeouts without progress a stream may have. Its socket shows progress only when a third of what the system holds
    * has left, so a reader that is slow, but steady, needs more with each megabyte.
    */
-  get #patience() { return 1 + Math.min(MOST_HELD, Math.floor((this.#onSocket - this.#before - this.untaken) / MEGABYTE)); }
+  get #patience() {
+    return 1 + Math.min(MOST_HELD, Math.floor((this.#onSocket - this.#before - this.untaken) / MEGABYTE));
+  }
 
   /** Gives the stream up if it takes nothing for too long. */
   #watchStall(left = () => this.untaken) {
     this.#unwatchStall();
     const giveUp = error => this.giveUp(error);
-    if (this.#stallTimeout > 0) this.#unwatchStall = watchStall('target', this.#stallTimeout, left, giveUp, undefined, () => this.#patience);
+    if (this.#stallTimeout > 0)
+      this.#unwatchStall = watchStall('target', this.#stallTimeout, left, giveUp, undefined, () => this.#patience);
   }
 
-  giveUp(error) { this.#fail(error); this.destroy(error); }
+  giveUp(error) {
+    this.#fail(error);
+    this.destroy(error);
+  }
 
   /** @param {function(Error)} ongone called once with the stream's error, or with an AbortError if it was only closed */
-  watch(ongone) { this.#ongone = ongone; }
+  watch(ongone) {
+    this.#ongone = ongone;
+  }
 
   #over(error) {
     if (error === undefined && this.#ended) this.#settle?.resolve();
@@ -223,18 +253,26 @@ class Target {
     if (this.stream.writableFinished === true) return undefined;
     if (piece !== undefined) this.#give(piece);
     // Most streams finish in this turn of the loop, and need no timer.
-    setImmediate(() => { if (this.#ongone !== nothing) this.#watchStall(); });
+    setImmediate(() => {
+      if (this.#ongone !== nothing) this.#watchStall();
+    });
     return this.#settled();
   }
 
-  flushed() { return this.#writing === 0 || isWrapped(this.stream) ? undefined : this.#until(); }
+  flushed() {
+    return this.#writing === 0 || isWrapped(this.stream) ? undefined : this.#until();
+  }
 
   #until(left) {
     this.#watchStall(left);
     return this.#settled();
   }
 
-  #settled() { return new Promise((resolve, reject) => { this.#settle = { resolve, reject }; }); }
+  #settled() {
+    return new Promise((resolve, reject) => {
+      this.#settle = { resolve, reject };
+    });
+  }
 
   lose(error) {
     this.#lost = error;

@@ -1,6 +1,9 @@
 'use strict';
 
-const { backend: { DataRow }, protocolError } = require('../protocol');
+const {
+  backend: { DataRow },
+  protocolError
+} = require('../protocol');
 const { columnLength, int32 } = require('../rows');
 
 const COPY_HEADER = 5;
@@ -23,7 +26,9 @@ class Values {
   #columns = 0;
   #separator;
 
-  constructor(separator = Buffer.alloc(0)) { this.#separator = separator; }
+  constructor(separator = Buffer.alloc(0)) {
+    this.#separator = separator;
+  }
 
   start(out, rowParser) {
     this.#columns = rowParser === null ? 0 : rowParser.columns.length;
@@ -57,7 +62,8 @@ class Values {
   }
 
   #row(bytes, pos, end, off) {
-    if (end - pos < 7 || bytes.readUInt16BE(pos + 5) !== this.#columns) throw protocolError('DataRow of a wrong length');
+    if (end - pos < 7 || bytes.readUInt16BE(pos + 5) !== this.#columns)
+      throw protocolError('DataRow of a wrong length');
     if (this.#begun) off += this.#separator.copy(bytes, off);
     this.#begun = true;
     pos += 7;

@@ -19,8 +19,12 @@ function tell(stream, error) {
   else told(error);
 }
 
-function onError(error) { tell(this, error); }
-function onFinish() { tell(this); }
+function onError(error) {
+  tell(this, error);
+}
+function onFinish() {
+  tell(this);
+}
 function onClose() {
   this.removeListener('error', onError).removeListener('finish', onFinish).removeListener('close', onClose);
   tell(this, this.errored || (this.writableFinished ? undefined : closedBefore()));
@@ -45,10 +49,13 @@ function watch(stream, callback) {
     else if (isPlain) stream.on('error', onError).on('finish', onFinish).on('close', onClose);
     else {
       // HTTP/2 streams finish when they are cut off, and other streams may lack events: Node's `finished` knows each kind.
-      stream.once('close', finished(stream, { readable: false }, error => {
-        tell(stream, error || undefined);
-        stream[CALLBACKS] = undefined;
-      }));
+      stream.once(
+        'close',
+        finished(stream, { readable: false }, error => {
+          tell(stream, error || undefined);
+          stream[CALLBACKS] = undefined;
+        })
+      );
     }
   }
   const others = stream[CALLBACKS];

@@ -94,19 +94,35 @@ describe('resolve', () => {
   it('takes dbname for database in an object, but not two that differ', () => {
     assert.equal(read({ dbname: 'd', user: 'u' }).database, 'd');
     assert.equal(read({ dbname: 'd', database: 'd' }).database, 'd');
-    assert.throws(() => read({ dbname: 'd', database: 'e' }), /database is given twice, with different values: remove one$/);
+    assert.throws(
+      () => read({ dbname: 'd', database: 'e' }),
+      /database is given twice, with different values: remove one$/
+    );
   });
 
   it('takes a connection string and options beside it, but not two that differ', () => {
-    for (const connectionString of ['postgres://u:p@h:1/d', new URL('postgres://u:p@h:1/d'), 'host=h port=1 dbname=d user=u']) {
-      const { hosts, user, database, parameters } =
-        read({ connectionString, decode: true, statement_timeout: 5, database: 'd' });
+    for (const connectionString of [
+      'postgres://u:p@h:1/d',
+      new URL('postgres://u:p@h:1/d'),
+      'host=h port=1 dbname=d user=u'
+    ]) {
+      const { hosts, user, database, parameters } = read({
+        connectionString,
+        decode: true,
+        statement_timeout: 5,
+        database: 'd'
+      });
       assert.deepEqual([hosts[0].host, hosts[0].port, user, database], ['h', 1, 'u', 'd']);
       assert.equal(parameters.statement_timeout, '5');
-      assert.throws(() => read({ connectionString, database: 'e' }), { name: 'TypeError', message: 'database is given twice, with different values: remove one, here or in connectionString' });
+      assert.throws(() => read({ connectionString, database: 'e' }), {
+        name: 'TypeError',
+        message: 'database is given twice, with different values: remove one, here or in connectionString'
+      });
     }
-    assert.throws(() => read({ connectionString: 5 }),
-      { name: 'TypeError', message: 'connectionString must be a string or a URL, not a number' });
+    assert.throws(() => read({ connectionString: 5 }), {
+      name: 'TypeError',
+      message: 'connectionString must be a string or a URL, not a number'
+    });
   });
 
   it('takes a URL object like its text', () => {
@@ -119,14 +135,24 @@ describe('resolve', () => {
   });
 
   it('takes what the config says before the environment', () => {
-    const { hosts, user, database } = read({ host: 'c' }, undefined, { PGHOST: 'env', PGPORT: '3', PGUSER: 'env', PGDATABASE: 'env' });
+    const { hosts, user, database } = read({ host: 'c' }, undefined, {
+      PGHOST: 'env',
+      PGPORT: '3',
+      PGUSER: 'env',
+      PGDATABASE: 'env'
+    });
     assert.deepEqual([hosts[0].host, hosts[0].port, user, database], ['c', 3, 'env', 'env']);
   });
 
   it('refuses a service, wherever it is named, and takes an empty name for none', () => {
-    const message = 'service (PGSERVICE) is not supported, since no service file is read: write its settings in the config';
+    const message =
+      'service (PGSERVICE) is not supported, since no service file is read: write its settings in the config';
     for (const [config, env] of [
-      [{ service: 's' }], ['service=s host=h'], ['postgres://h/?service=s'], [{ servicefile: '/s' }], [{}, { PGSERVICE: 's' }]
+      [{ service: 's' }],
+      ['service=s host=h'],
+      ['postgres://h/?service=s'],
+      [{ servicefile: '/s' }],
+      [{}, { PGSERVICE: 's' }]
     ]) {
       assert.throws(() => read(config, undefined, env), { name: 'TypeError', message });
     }
@@ -212,9 +238,15 @@ describe('the arguments of connect()', () => {
     assert.throws(() => read({}, { port: 0 }), /port must be a number from 1 to 65535/);
     assert.throws(() => read({}, { port: NaN }), /port must be a number from 1 to 65535/);
     assert.throws(() => read({}, { host: 5432 }), /host must be a string, not a number/);
-    assert.throws(() => read({}, { port: 'localhost', host: 5432 }), /connect takes \(port, host, ssl\).* not a host first/);
+    assert.throws(
+      () => read({}, { port: 'localhost', host: 5432 }),
+      /connect takes \(port, host, ssl\).* not a host first/
+    );
     assert.throws(() => read({}, { port: () => {} }), /connect takes .* not a function: it returns a promise/);
-    assert.throws(() => read({ host: 'db.example:5432' }), /host must be without a port, not "db.example:5432": write port/);
+    assert.throws(
+      () => read({ host: 'db.example:5432' }),
+      /host must be without a port, not "db.example:5432": write port/
+    );
     assert.throws(() => read({}, { ssl: 'yes' }), /ssl must be an object.*not a string$/);
     assert.throws(() => read({}, { ssl: 'require' }), /ssl must be an object.*not a string: write sslmode: 'require'$/);
   });
@@ -256,10 +288,7 @@ describe('ssl', () => {
 
   it('may have system certificates only with sslmode=verify-full, which is then the default', () => {
     assert.equal(mode({ sslrootcert: 'system' })[0], 'verify-full');
-    assert.throws(
-      () => mode({ sslrootcert: 'system', sslmode: 'require' }),
-      /weak sslmode \(require\).*verify-full/
-    );
+    assert.throws(() => mode({ sslrootcert: 'system', sslmode: 'require' }), /weak sslmode \(require\).*verify-full/);
     assert.throws(() => mode({ sslrootcert: 'system' }, undefined, { PGSSLMODE: 'prefer' }), /weak sslmode/);
   });
 
@@ -272,33 +301,24 @@ describe('ssl', () => {
   });
 
   it('may be negotiated directly only with an sslmode of require or more', () => {
-    for (const sslmode of ['require', 'verify-ca', 'verify-full'])
-      mode({ sslnegotiation: 'direct', sslmode });
+    for (const sslmode of ['require', 'verify-ca', 'verify-full']) mode({ sslnegotiation: 'direct', sslmode });
     mode({ sslnegotiation: 'direct', ssl: {} });
     for (const sslmode of [undefined, 'disable', 'allow', 'prefer']) {
-      assert.throws(
-        () => mode({ sslnegotiation: 'direct', sslmode }),
-        /weak sslmode .* sslnegotiation=direct/
-      );
+      assert.throws(() => mode({ sslnegotiation: 'direct', sslmode }), /weak sslmode .* sslnegotiation=direct/);
     }
   });
 
   it('has versions in order', () => {
     mode({ ssl_min_protocol_version: 'TLSv1.3', ssl_max_protocol_version: 'TLSv1.3' });
-    assert.throws(
-      () => mode({ ssl_max_protocol_version: 'TLSv1.1' }),
-      /ssl_min_protocol_version must not be greater/
-    );
-    assert.throws(
-      () => read({ min_protocol_version: 3.2, max_protocol_version: '3.0' }),
-      /must not be greater/
-    );
+    assert.throws(() => mode({ ssl_max_protocol_version: 'TLSv1.1' }), /ssl_min_protocol_version must not be greater/);
+    assert.throws(() => read({ min_protocol_version: 3.2, max_protocol_version: '3.0' }), /must not be greater/);
   });
 });
 
 describe('an object', () => {
   it('may have any decode, which the client checks', () => {
-    for (const decode of ['x', {}, () => {}, 5]) assert.deepEqual({ ...read({ decode }).parameters }, { client_encoding: 'UTF8' });
+    for (const decode of ['x', {}, () => {}, 5])
+      assert.deepEqual({ ...read({ decode }).parameters }, { client_encoding: 'UTF8' });
   });
 
   it('may say nothing under a name that is none', () => {
@@ -365,7 +385,10 @@ describe('an object', () => {
     ]) {
       assert.throws(() => read(config), TypeError);
     }
-    assert.throws(() => read({ x: {} }), /x must be an option, or a setting for the server as a string, a number or a boolean, not an object/);
+    assert.throws(
+      () => read({ x: {} }),
+      /x must be an option, or a setting for the server as a string, a number or a boolean, not an object/
+    );
   });
 
   it('cannot reach a prototype', () => {
@@ -415,9 +438,7 @@ describe('an object', () => {
     for (const socket of [new Duplex(), () => {}]) {
       const config = read({ socket });
       assert.equal(config.socket, socket);
-      assert.deepEqual(config.hosts, [
-        { host: 'localhost', hostaddr: undefined, port: 5432, sslmode: 'prefer' }
-      ]);
+      assert.deepEqual(config.hosts, [{ host: 'localhost', hostaddr: undefined, port: 5432, sslmode: 'prefer' }]);
       assert.equal(read({ socket, host: 'db.example', sslmode: 'disable' }).hosts[0].sslmode, 'disable');
     }
     for (const socket of ['/tmp', 5, {}, true])

@@ -93,7 +93,10 @@ describe('a connection URL', () => {
 
   it('names an unknown query parameter', () => {
     refuses('postgresql://localhost/db?sslmod=require', /unknown query parameter "sslmod"/);
-    refuses('postgresql://localhost/db?search_path=x', /unknown query parameter "search_path"; a server setting belongs in the config's object$/);
+    refuses(
+      'postgresql://localhost/db?search_path=x',
+      /unknown query parameter "search_path"; a server setting belongs in the config's object$/
+    );
     refuses('postgresql://u@::1:5432/db', /a port that is not a number .* an IPv6 address in "\[" and "\]"$/);
     refuses('postgresql://localhost:1/db?sslmod=require', /unknown query parameter "sslmod"/);
     refuses('postgresql://localhost/db?database=x', /unknown query parameter "database"/);
@@ -102,18 +105,33 @@ describe('a connection URL', () => {
 
   it('says what to write in place of a parameter that providers add for other clients', () => {
     for (const [parameter, hint] of [
-      ['supa=base-pooler.x', ''], ['workaround=supabase-pooler.vercel', ''], ['uselibpqcompat=true', ''],
-      ['pgbouncer=true', ', and set statement_cache to 0'], ['schema=shop', ", and set search_path in the config's object"],
-      ['connection_limit=5', ', and write new Pool(config, { size })'], ['pool_timeout=10', ', and write new Pool(config, { acquire_timeout })'],
-      ['sslaccept=strict', ', and set sslmode'], ['ssl=no-verify', ', and set sslmode'], ['ssl=false', ', and set sslmode'], ['statement_cache_size=0', ', and set statement_cache']
-    ]) refuses(`postgresql://u:p@host/db?sslmode=require&${parameter}`, new RegExp(`unknown query parameter "${parameter.split('=')[0]}": remove it${hint.replace(/[(){}]/g, '\\$&')}$`));
+      ['supa=base-pooler.x', ''],
+      ['workaround=supabase-pooler.vercel', ''],
+      ['uselibpqcompat=true', ''],
+      ['pgbouncer=true', ', and set statement_cache to 0'],
+      ['schema=shop', ", and set search_path in the config's object"],
+      ['connection_limit=5', ', and write new Pool(config, { size })'],
+      ['pool_timeout=10', ', and write new Pool(config, { acquire_timeout })'],
+      ['sslaccept=strict', ', and set sslmode'],
+      ['ssl=no-verify', ', and set sslmode'],
+      ['ssl=false', ', and set sslmode'],
+      ['statement_cache_size=0', ', and set statement_cache']
+    ])
+      refuses(
+        `postgresql://u:p@host/db?sslmode=require&${parameter}`,
+        new RegExp(`unknown query parameter "${parameter.split('=')[0]}": remove it${hint.replace(/[(){}]/g, '\\$&')}$`)
+      );
     refuses('postgresql://host/db?password=a&supa=b', /unknown query parameter$/);
   });
 
   it('has ports that are numbers, and does not show what may be a part of a password', () => {
     for (const port of ['0', '65536', 'hunter2', '1.5', '%30']) {
       refuses(`postgresql://user:${port}/x@host/db`, /^connection URL has /, 'hunter2');
-      refuses(`postgresql://host,host:${port}/db`, /a port that is not a number from 1 to 65535; write %2F for a "\/" in the password/, 'hunter2');
+      refuses(
+        `postgresql://host,host:${port}/db`,
+        /a port that is not a number from 1 to 65535; write %2F for a "\/" in the password/,
+        'hunter2'
+      );
     }
     assert.equal(parse('postgresql://a:%31,b,c:+2/db').get('port'), '1,,+2');
   });
@@ -154,7 +172,11 @@ describe('a connection URL', () => {
     refuses('postgresql://user:hunter2%@host/db', /invalid percent-encoding in the password/, 'hunter2');
     refuses('postgresql://user:hunter2 x@host/db', /a blank in the password/, 'hunter2');
     refuses('postgresql://host/?password=hunter2=', /more than one "=" in .* "password"/, 'hunter2');
-    refuses('http://user:hunter2@host/db?a=b', /unknown option, at the start \(a URL begins with postgresql:\/\/\)$/, 'hunter2');
+    refuses(
+      'http://user:hunter2@host/db?a=b',
+      /unknown option, at the start \(a URL begins with postgresql:\/\/\)$/,
+      'hunter2'
+    );
     refuses('user:hunter2@host/db', /no "="/, 'hunter2');
   });
 

@@ -30,13 +30,7 @@ describe('a password file', () => {
     write('h:5432:d:other:1\nh:5432:d:u:2\nh:5432:d:u:3\n');
     assert.equal(find(), '2');
     assert.equal(find({ user: 'other' }), '1');
-    for (const other of [
-      { host: 'H' },
-      { port: 5433 },
-      { database: 'D' },
-      { user: '' },
-      { host: 'h:5432' }
-    ]) {
+    for (const other of [{ host: 'H' }, { port: 5433 }, { database: 'D' }, { user: '' }, { host: 'h:5432' }]) {
       assert.equal(find(other), undefined);
     }
   });
@@ -129,6 +123,9 @@ describe('a password file', () => {
   it('that is no plain file is not read, which might never end', function () {
     if (process.platform === 'win32') this.skip();
     file = '/dev/null'; // which others may read, too
-    assert.deepEqual(warnings(() => assert.equal(find(), undefined)), []);
+    assert.deepEqual(
+      warnings(() => assert.equal(find(), undefined)),
+      []
+    );
   });
 });

@@ -35,8 +35,7 @@ describe('a list of hosts', () => {
     [{ host: '/tmp,@x', port: '1' }, ['/tmp/:1', '@x/:1']]
   ];
   for (const [values, expected] of lists) {
-    it(`of ${JSON.stringify(values)} is ${expected.join(' ')}`, () =>
-      assert.deepEqual(pair(values), expected));
+    it(`of ${JSON.stringify(values)} is ${expected.join(' ')}`, () => assert.deepEqual(pair(values), expected));
   }
 
   it('has as many addresses as names, and one port or as many', () => {
@@ -60,7 +59,16 @@ describe('a list of hosts', () => {
   });
 
   it('has addresses that are addresses', () => {
-    assert.equal(hostList(new Map([['host', 'a,b'], ['hostaddr', ',::1']]), {})[0].hostaddr, undefined);
+    assert.equal(
+      hostList(
+        new Map([
+          ['host', 'a,b'],
+          ['hostaddr', ',::1']
+        ]),
+        {}
+      )[0].hostaddr,
+      undefined
+    );
     assert.throws(() => pair({ hostaddr: 'localhost' }), /hostaddr must be an IP address, not "localhost"/);
   });
 
@@ -142,24 +150,13 @@ describe('a socket path', () => {
   });
 
   it('that the system would cut off is an error', () => {
-    assert.throws(
-      () => socketPath(`/${'x'.repeat(100)}`, 5432),
-      /socket path must be at most 10[37] bytes long/
-    );
+    assert.throws(() => socketPath(`/${'x'.repeat(100)}`, 5432), /socket path must be at most 10[37] bytes long/);
     assert.throws(() => socketPath(`/${'ä'.repeat(50)}`, 5432), TypeError);
   });
 });
 
 describe('isLoopback', () => {
-  for (const host of [
-    'localhost',
-    'LOCALHOST',
-    '127.0.0.1',
-    '127.255.255.254',
-    '::1',
-    '/tmp',
-    '@x'
-  ])
+  for (const host of ['localhost', 'LOCALHOST', '127.0.0.1', '127.255.255.254', '::1', '/tmp', '@x'])
     it(`is true for ${host}`, () => assert.equal(isLoopback(host), true));
 
   for (const host of [

@@ -66,18 +66,34 @@ describe('A long text made against', () => {
   for (const [what, text] of Object.entries(pairs)) it(what, () => quickly(() => parse(text)));
 
   for (const [name, text] of [
-    ['keepalives_idle', `${many(' ')}x`], ['keepalives_idle', `${many('1')}x`], ['keepalives_idle', `1${many(' ')}x`],
-    ['connect_timeout', `${many('1')}x`], ['connect_timeout', `1.${many('1')}x`], ['connect_timeout', `${many(' ')}x`],
-    ['connect_timeout', `1${many(' ')}x`], ['client_encoding', many('-')], ['client_encoding', many('a-')],
-    ['require_auth', many('!')], ['require_auth', many('!md5,')], ['require_auth', many(',')]
+    ['keepalives_idle', `${many(' ')}x`],
+    ['keepalives_idle', `${many('1')}x`],
+    ['keepalives_idle', `1${many(' ')}x`],
+    ['connect_timeout', `${many('1')}x`],
+    ['connect_timeout', `1.${many('1')}x`],
+    ['connect_timeout', `${many(' ')}x`],
+    ['connect_timeout', `1${many(' ')}x`],
+    ['client_encoding', many('-')],
+    ['client_encoding', many('a-')],
+    ['require_auth', many('!')],
+    ['require_auth', many('!md5,')],
+    ['require_auth', many(',')]
   ]) {
     const parser = OPTIONS[name][0];
     it(`the option ${name}: ${text.slice(0, 4)}…${text.slice(-1)}`, () => quickly(() => parser(text, name)));
   }
 
   for (const config of [
-    { [many('a')]: 1 }, { [`${many('a')} `]: 1 }, { [many('aA')]: 1 }, { [many('_')]: 1 }, { host: many('%') },
-    { host: `${many('@')}` }, { host: many('/') }, { host: many(',') }, { port: many(' ') }, { hostaddr: many(':') },
+    { [many('a')]: 1 },
+    { [`${many('a')} `]: 1 },
+    { [many('aA')]: 1 },
+    { [many('_')]: 1 },
+    { host: many('%') },
+    { host: `${many('@')}` },
+    { host: many('/') },
+    { host: many(',') },
+    { port: many(' ') },
+    { hostaddr: many(':') },
     { database: many('postgres') }
   ]) {
     const [[name, value]] = Object.entries(config);
@@ -94,7 +110,14 @@ describe('A long text made against', () => {
     const file = path.join(directory, 'pgpass');
     try {
       for (const text of [
-        many('\r'), `${many('\r')}x`, many('\r\n'), many(':'), many('\\'), many('\\:'), many('a'), many('*:*:*:*\n')
+        many('\r'),
+        `${many('\r')}x`,
+        many('\r\n'),
+        many(':'),
+        many('\\'),
+        many('\\:'),
+        many('a'),
+        many('*:*:*:*\n')
       ]) {
         fs.writeFileSync(file, text, { mode: 0o600 });
         quickly(() => lookupPassword(file, { host: 'h', port: 1, database: 'd', user: 'u' }));

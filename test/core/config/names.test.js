@@ -7,7 +7,9 @@ const { OPTIONS } = require('../../../lib/core/config/options');
 
 /** The parameters for the server that a config of one key gives, beside the encoding. */
 const parametersOf = name => {
-  const { parameters: { client_encoding, ...rest } } = resolve({ [name]: '1' }, undefined, {});
+  const {
+    parameters: { client_encoding, ...rest }
+  } = resolve({ [name]: '1' }, undefined, {});
   return rest;
 };
 
@@ -17,33 +19,65 @@ const refused = (name, message) =>
 describe('A key of a config object', () => {
   it('that is one slip away from an option is refused with the name of that', () => {
     for (const [name, option] of [
-      ['pasword', 'password'], ['passwordd', 'password'], ['passwird', 'password'], ['hots', 'host'], ['hsot', 'host'],
-      ['usr', 'user'], ['databse', 'database'], ['dbnam', 'dbname'], ['decod', 'decode'], ['ssll', 'ssl'],
-      ['conect_timeout', 'connect_timeout'], ['applicaton_name', 'application_name'],
-      ['ssl_mode', 'sslmode'], ['statementCache', 'statement_cache'], ['applicationName', 'application_name'],
-      ['Host', 'host'], ['PASSWORD', 'password'], ['connectTimeout', 'connect_timeout']
-    ]) refused(name, `${name} is not an option: did you mean ${option}?`);
+      ['pasword', 'password'],
+      ['passwordd', 'password'],
+      ['passwird', 'password'],
+      ['hots', 'host'],
+      ['hsot', 'host'],
+      ['usr', 'user'],
+      ['databse', 'database'],
+      ['dbnam', 'dbname'],
+      ['decod', 'decode'],
+      ['ssll', 'ssl'],
+      ['conect_timeout', 'connect_timeout'],
+      ['applicaton_name', 'application_name'],
+      ['ssl_mode', 'sslmode'],
+      ['statementCache', 'statement_cache'],
+      ['applicationName', 'application_name'],
+      ['Host', 'host'],
+      ['PASSWORD', 'password'],
+      ['connectTimeout', 'connect_timeout']
+    ])
+      refused(name, `${name} is not an option: did you mean ${option}?`);
   });
 
   it('that other clients have is refused with what it is called here', () => {
     const ofPool = name => `pass it as the second argument, new Pool(config, { ${name} }) of quickgres/pool`;
     for (const [name, here] of [
-      ['username', 'use user'], ['pass', 'use password'], ['hostname', 'use host'], ['db', 'use database'],
-      ['url', 'use connectionString'], ['URI', 'use connectionString'], ['connectionstring', 'use connectionString'],
-      ['connectionTimeoutMillis', 'use connect_timeout, in seconds'], ['userName', 'use user'], ['passwd', 'use password'],
-      ['types', 'use decode'], ['tls', 'use ssl'], ['stream', 'use socket'], ['query_timeout', 'use statement_timeout, for the server'],
-      ['idleTimeoutMillis', ofPool('idle_timeout')], ['max', ofPool('size')], ['maxLifetimeSeconds', ofPool('max_lifetime')],
+      ['username', 'use user'],
+      ['pass', 'use password'],
+      ['hostname', 'use host'],
+      ['db', 'use database'],
+      ['url', 'use connectionString'],
+      ['URI', 'use connectionString'],
+      ['connectionstring', 'use connectionString'],
+      ['connectionTimeoutMillis', 'use connect_timeout, in seconds'],
+      ['userName', 'use user'],
+      ['passwd', 'use password'],
+      ['types', 'use decode'],
+      ['tls', 'use ssl'],
+      ['stream', 'use socket'],
+      ['query_timeout', 'use statement_timeout, for the server'],
+      ['idleTimeoutMillis', ofPool('idle_timeout')],
+      ['max', ofPool('size')],
+      ['maxLifetimeSeconds', ofPool('max_lifetime')],
       ...['acquire_timeout', 'idle_timeout', 'max_lifetime', 'size'].map(name => [name, ofPool(name)]),
-      ['schema', 'use search_path'], ['onnotice', "use client.on('notice', …)"],
+      ['schema', 'use search_path'],
+      ['onnotice', "use client.on('notice', …)"],
       ['prepare', 'use statement_cache, 0 for none'],
       ['websocket', 'use socket, with what quickgres/sockets gives']
-    ]) refused(name, `${name} is not an option: ${here}`);
+    ])
+      refused(name, `${name} is not an option: ${here}`);
   });
 
   it('with capital letters can be neither an option nor a parameter', () => {
     for (const [name, like] of [
-      ['searchPath', 'search_path'], ['SEARCH_PATH', 'search_path'], ['statementTimeout', 'statement_timeout'], ['StatementTimeout', 'statement_timeout']
-    ]) refused(name, `${name} is neither an option nor a parameter for the server: those are like ${like}`);
+      ['searchPath', 'search_path'],
+      ['SEARCH_PATH', 'search_path'],
+      ['statementTimeout', 'statement_timeout'],
+      ['StatementTimeout', 'statement_timeout']
+    ])
+      refused(name, `${name} is neither an option nor a parameter for the server: those are like ${like}`);
   });
 
   it('that is no name at all is refused', () => {

@@ -25,11 +25,7 @@ describe('options', () => {
         assert.throws(
           () => parse(name, word),
           error => {
-            return (
-              error instanceof TypeError &&
-              error.message.startsWith(name) &&
-              error.message.includes(`"${word}"`)
-            );
+            return error instanceof TypeError && error.message.startsWith(name) && error.message.includes(`"${word}"`);
           }
         );
       }
@@ -37,20 +33,16 @@ describe('options', () => {
   }
 
   it('refuse what is not supported and somebody relies on', () => {
-    for (const [name, words] of [['gssencmode', 'disable, prefer'], ['sslcertmode', 'disable, allow']]) {
+    for (const [name, words] of [
+      ['gssencmode', 'disable, prefer'],
+      ['sslcertmode', 'disable, allow']
+    ]) {
       assert.throws(() => parse(name, 'require'), {
         name: 'TypeError',
         message: `${name} must be one of ${words}, not "require"`
       });
     }
-    for (const name of [
-      'requirepeer',
-      'sslcrl',
-      'sslcrldir',
-      'sslkeylogfile',
-      'scram_client_key',
-      'oauth_issuer'
-    ]) {
+    for (const name of ['requirepeer', 'sslcrl', 'sslcrldir', 'sslkeylogfile', 'scram_client_key', 'oauth_issuer']) {
       assert.throws(() => parse(name, 'x'), { name: 'TypeError', message: `${name} is not supported` });
       assert.equal(parse(name, ''), undefined);
     }
@@ -63,12 +55,9 @@ describe('options', () => {
       sslkey sslcertmode sslpassword sslrootcert sslcrl sslcrldir sslsni requirepeer require_auth
       min_protocol_version max_protocol_version ssl_min_protocol_version ssl_max_protocol_version gssencmode
       krbsrvname gsslib gssdelegation replication target_session_attrs load_balance_hosts scram_client_key
-      scram_server_key oauth_issuer oauth_client_id oauth_client_secret oauth_scope sslkeylogfile`.split(
-      /\s+/
-    );
+      scram_server_key oauth_issuer oauth_client_id oauth_client_secret oauth_scope sslkeylogfile`.split(/\s+/);
     for (const name of names) assert.ok(isOption(name), name);
-    for (const name of ['database', 'ssl', 'socket', 'toString', '__proto__'])
-      assert.ok(!isOption(name), name);
+    for (const name of ['database', 'ssl', 'socket', 'toString', '__proto__']) assert.ok(!isOption(name), name);
   });
 
   it('read integers as C does', () => {
@@ -83,10 +72,7 @@ describe('options', () => {
       assert.equal(parse('keepalives_idle', value), expected);
     }
     for (const value of ['', ' ', '1.5', '0x10', '1e3', '5s', '2147483648', 'NaN', 'Infinity']) {
-      assert.throws(
-        () => parse('tcp_user_timeout', value),
-        /^TypeError: tcp_user_timeout must be an integer, not "/
-      );
+      assert.throws(() => parse('tcp_user_timeout', value), /^TypeError: tcp_user_timeout must be an integer, not "/);
     }
   });
 
@@ -113,8 +99,7 @@ describe('options', () => {
   it('read statement_cache as a count, 256 by default', () => {
     assert.equal(byDefault('statement_cache'), 256);
     assert.equal(parse('statement_cache', '0'), 0);
-    for (const value of ['-1', '1.5', 'all', ''])
-      assert.throws(() => parse('statement_cache', value), TypeError);
+    for (const value of ['-1', '1.5', 'all', '']) assert.throws(() => parse('statement_cache', value), TypeError);
   });
 
   it('read max_pipeline as a count, 0 by default', () => {

@@ -40,7 +40,10 @@ describe('An attempt to connect', () => {
     const failure = attempt.fail(new PostgresError({ message: 'no "ann"', code: '28P01', severity: 'FATAL' }));
     const { name, message, code, severity } = failure;
     assert.deepEqual([failure.cause.message, Object.hasOwn({ ...failure }, 'cause')], ['no "ann"', false]);
-    assert.deepEqual([name, message, code, severity], ['PostgresError', 'db.example:5432: authenticating: no "ann"', '28P01', 'FATAL']);
+    assert.deepEqual(
+      [name, message, code, severity],
+      ['PostgresError', 'db.example:5432: authenticating: no "ann"', '28P01', 'FATAL']
+    );
   });
 
   it('rejects who waits, and who waits later, when its connection is lost', async () => {
@@ -58,7 +61,11 @@ describe('An attempt to connect', () => {
   });
 
   it('says what to do about what it knows, and only that', () => {
-    for (const [code, hint] of [['ECONNREFUSED', /: no: does a server listen there\?$/], ['EAI_AGAIN', /: no: is the host name right, /], ['toString', /: no$/]]) {
+    for (const [code, hint] of [
+      ['ECONNREFUSED', /: no: does a server listen there\?$/],
+      ['EAI_AGAIN', /: no: is the host name right, /],
+      ['toString', /: no$/]
+    ]) {
       assert.match(new Attempt('here').fail(Object.assign(new Error('no'), { code })).message, hint);
     }
   });
@@ -79,7 +86,12 @@ describe('An attempt to connect', () => {
     attempt.socket = fakeSocket();
     attempt.release();
     controller.abort();
-    await Promise.race([attempt.wait(never), new Promise(later => { setTimeout(later, 20); })]);
+    await Promise.race([
+      attempt.wait(never),
+      new Promise(later => {
+        setTimeout(later, 20);
+      })
+    ]);
     assert.equal(attempt.socket.destroyed, false);
     assert.equal(attempt.released, true);
   });
@@ -93,9 +105,12 @@ describe('An attempt to connect', () => {
     const reason = new ConnectionError('the client was destroyed', { code: '08003' });
     for (const [given, check] of [
       [reason, error => assert.equal(error, reason)],
-      ['enough', ({ name, code, cause }) => {
-        assert.deepEqual([name, code, cause], ['ConnectionError', '08006', 'enough']);
-      }]
+      [
+        'enough',
+        ({ name, code, cause }) => {
+          assert.deepEqual([name, code, cause], ['ConnectionError', '08006', 'enough']);
+        }
+      ]
     ]) {
       const controller = new AbortController();
       const attempt = new Attempt('here', { signal: controller.signal });

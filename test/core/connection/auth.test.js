@@ -29,15 +29,22 @@ class Exchange {
       attempt: this,
       startupMessage: Buffer.from('startup'),
       early: true,
-      send: (last, ...parts) => { this.sent = { last, message: Buffer.concat(parts) }; },
+      send: (last, ...parts) => {
+        this.sent = { last, message: Buffer.concat(parts) };
+      },
       request: () => {
         this.resolve(this.sent);
-        return new Promise(resolve => { this.give = resolve; });
+        return new Promise(resolve => {
+          this.give = resolve;
+        });
       }
-    }).then(() => {
-      this.done = true;
-      this.resolve(null);
-    }, error => this.reject(error));
+    }).then(
+      () => {
+        this.done = true;
+        this.resolve(null);
+      },
+      error => this.reject(error)
+    );
     this.opening.catch(() => {});
   }
 
@@ -76,7 +83,7 @@ function body({ message }) {
 
 /** A server that goes through SCRAM with it. */
 async function scram(auth, { offer = SASL, early, password = 'secret' } = {}) {
-  const answer = early ?? await respond(auth, offer);
+  const answer = early ?? (await respond(auth, offer));
   if (early) assert.equal(await respond(auth, offer), null);
   assert.equal(answer.last, false);
   const [, mechanism, length, header, bare] = /^([A-Z0-9-]+)\0(....)([^,]*,,)(.*)$/s.exec(body(answer));
@@ -270,14 +277,7 @@ describe('Authentication', () => {
   });
 
   it('has something to send early only when require_auth names exactly one method that needs no salt', async () => {
-    for (const required of [
-      '',
-      'md5',
-      'password,md5',
-      'scram-sha-256,none',
-      '!md5,!none,!password',
-      'gss,password'
-    ]) {
+    for (const required of ['', 'md5', 'password,md5', 'scram-sha-256,none', '!md5,!none,!password', 'gss,password']) {
       assert.equal(await make({ require_auth: required }).early(), null, required);
     }
     const none = await make({ require_auth: 'none' }).early();
@@ -327,10 +327,7 @@ describe('Authentication', () => {
   it('tells that it is worth trying again without channel binding, unless that is required', async () => {
     const tries = { prefer: REASON.UNBOUND, require: undefined };
     for (const [channel_binding, reason] of Object.entries(tries)) {
-      const auth = make(
-        { require_auth: 'scram-sha-256', channel_binding },
-        { encrypted: true, binding: BINDING }
-      );
+      const auth = make({ require_auth: 'scram-sha-256', channel_binding }, { encrypted: true, binding: BINDING });
       await auth.early();
       await assert.rejects(respond(auth, SASL), refused(/offers SCRAM-SHA-256 and not SCRAM-SHA-256-PLUS/));
       assert.equal(auth.reason, reason);

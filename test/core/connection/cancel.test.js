@@ -175,7 +175,7 @@ describe('A cancel request', () => {
       let calls = 0;
       return cancelWith(
         async () => {},
-        { socket: fake => () => calls++ === 0 ? net.connect(fake.port, '127.0.0.1') : undefined },
+        { socket: fake => () => (calls++ === 0 ? net.connect(fake.port, '127.0.0.1') : undefined) },
         session => assert.rejects(session.cancel(), { name: 'ConnectionError', message: /return a Duplex stream/ })
       );
     });

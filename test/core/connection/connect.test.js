@@ -147,7 +147,9 @@ describe('Connecting', () => {
   });
 
   it('gives the session as the server described it', async () => {
-    const session = await open(base('trusted', { application_name: 'a test', timezone: 'UTC', TimeZone: 'Asia/Tokyo' }));
+    const session = await open(
+      base('trusted', { application_name: 'a test', timezone: 'UTC', TimeZone: 'Asia/Tokyo' })
+    );
     assert.equal(session.parameters.TimeZone, 'Asia/Tokyo');
     assert.equal(session.parameters.client_encoding, 'UTF8');
     assert.deepEqual(await session.ask('SELECT pg_backend_pid()'), [String(session.processId)]);
@@ -157,7 +159,12 @@ describe('Connecting', () => {
   });
 
   it('speaks protocol 3.2 with servers that have it, when told so, else 3.0', async () => {
-    for (const [max_protocol_version, keyLength] of [[undefined, 4], ['3.0', 4], ['3.2', 32], ['latest', 32]]) {
+    for (const [max_protocol_version, keyLength] of [
+      [undefined, 4],
+      ['3.0', 4],
+      ['3.2', 32],
+      ['latest', 32]
+    ]) {
       const session = await open(base('trusted', { max_protocol_version }));
       const [number] = await session.ask('SHOW server_version_num');
       assert.equal(session.backendKey.length, number < 180000 ? 8 : 4 + keyLength);
@@ -167,10 +174,9 @@ describe('Connecting', () => {
 
   it("rejects with the server's error when there is no such database", async () => {
     for (const require_auth of ['', 'none']) {
-      const error = await failure(
-        base('trusted', { database: 'nope', ...(require_auth && { require_auth }) }),
-        { earlyRequests: query('SELECT 1') }
-      );
+      const error = await failure(base('trusted', { database: 'nope', ...(require_auth && { require_auth }) }), {
+        earlyRequests: query('SELECT 1')
+      });
       assert.equal(error.name, 'PostgresError');
       assert.equal(error.code, '3D000');
       assert.match(error.message, /nope/);
@@ -185,10 +191,7 @@ describe('Connecting', () => {
     assert.match(refused.message, new RegExp(`^127\\.0\\.0\\.1:${port}: connecting: `));
     const missing = await failure(base('trusted', { host: directory }));
     assert.equal(missing.code, 'ENOENT');
-    assert.ok(
-      missing.message.startsWith(`${directory}/.s.PGSQL.${server.port}: connecting: `),
-      missing.message
-    );
+    assert.ok(missing.message.startsWith(`${directory}/.s.PGSQL.${server.port}: connecting: `), missing.message);
   });
 
   it('connects over a Unix socket, where sslmode means nothing', async () => {
@@ -215,10 +218,7 @@ describe('Connecting', () => {
       }
     }
     assert.equal((await failure(base('tlsonly', { password: PASSWORD }))).code, '28000');
-    assert.equal(
-      (await failure(base('plainonly', { password: PASSWORD, sslmode: 'require' }))).code,
-      '28000'
-    );
+    assert.equal((await failure(base('plainonly', { password: PASSWORD, sslmode: 'require' }))).code, '28000');
   });
 
   it('reads large results the same over every transport', async () => {
@@ -227,7 +227,9 @@ describe('Connecting', () => {
     for (const [user, more] of [
       ['trusted', {}],
       ['trusted', { host: server.socketDirectory }],
-      ...Object.values(TLS).filter(tls => !tls.sslnegotiation || server.version >= 17).map(tls => ['trusted', tls]),
+      ...Object.values(TLS)
+        .filter(tls => !tls.sslnegotiation || server.version >= 17)
+        .map(tls => ['trusted', tls]),
       ['trusted', { ssl_max_protocol_version: 'TLSv1.2', sslmode: 'require' }]
     ]) {
       const session = await open(base(user, more));
@@ -255,10 +257,11 @@ describe('Connecting', () => {
         if (user === 'scram') {
           assert.equal(error.code, '28P01');
           assert.match(error.message, /:\d+: authenticating: .*"scram"/);
-          const again = async () => { await new Client(base(user, { ...more, sslmode: 'require' })).connect(); };
+          const again = async () => {
+            await new Client(base(user, { ...more, sslmode: 'require' })).connect();
+          };
           await assert.rejects(again(), ({ stack }) => /at async again .*connect\.test\.js/.test(stack));
-        }
-        else await client.end();
+        } else await client.end();
         seen.push(looks(client));
         assert.doesNotMatch(seen.join(), /sesame|PRIVATE KEY/);
       }
@@ -307,10 +310,7 @@ describe('Connecting', () => {
         assert.equal(error.code, '28000');
         assert.match(error.message, message);
       }
-      assert.match(
-        (await failure(base('scram', { password: () => undefined }))).message,
-        /no password was given/
-      );
+      assert.match((await failure(base('scram', { password: () => undefined }))).message, /no password was given/);
     });
 
     it('is not called when no password can be asked for', async () => {
@@ -319,9 +319,7 @@ describe('Connecting', () => {
     });
 
     it('that never answers is ended by connect_timeout', async () => {
-      const error = await failure(
-        base('scram', { password: () => new Promise(() => {}), connect_timeout: 0.2 })
-      );
+      const error = await failure(base('scram', { password: () => new Promise(() => {}), connect_timeout: 0.2 }));
       assert.match(error.message, /no success within 0.2 s \(connect_timeout\)/);
       assert.deepEqual([error.name, error.code, error.cause], ['TimeoutError', '08001', undefined]);
     });
@@ -338,8 +336,7 @@ describe('Connecting', () => {
     skipUnless(this, 'pgbouncer');
     const target = await startServer({ users: { someone: 'secret' }, tls: true });
     const paths =
-      server.tls &&
-      (await makeCertificates()).write(directory, { bouncer: (await makeCertificates()).server });
+      server.tls && (await makeCertificates()).write(directory, { bouncer: (await makeCertificates()).server });
     for (const file of Object.values(paths.bouncer)) fs.chmodSync(file, 0o644);
     fs.chmodSync(directory, 0o755);
     try {
@@ -404,8 +401,16 @@ describe('Connecting', () => {
         }
       })();`;
     for (const more of [{}, { sslmode: 'require', user: 'scram', password: PASSWORD }]) {
-      const config = JSON.stringify({ host: server.host, port: server.port, database: server.database, user: 'trusted', ...more });
-      const { stdout } = await promisify(execFile)(process.execPath, ['-e', program, config], { cwd: path.join(__dirname, '../../..') });
+      const config = JSON.stringify({
+        host: server.host,
+        port: server.port,
+        database: server.database,
+        user: 'trusted',
+        ...more
+      });
+      const { stdout } = await promisify(execFile)(process.execPath, ['-e', program, config], {
+        cwd: path.join(__dirname, '../../..')
+      });
       assert.equal(stdout, '[{"n":5}]\n[{"n":5}]\n');
     }
   });

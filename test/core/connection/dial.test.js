@@ -12,11 +12,7 @@ const { resolve } = require('../../../lib/core/config');
 const { connect } = require('../../../lib/core/connection');
 const { open, failure, message, query, SAY, FakeServer, withFake } = require('../../support/connecting');
 
-const TLS = [
-  { sslmode: 'disable' },
-  { sslmode: 'require' },
-  { sslmode: 'require', sslnegotiation: 'direct' }
-];
+const TLS = [{ sslmode: 'disable' }, { sslmode: 'require' }, { sslmode: 'require', sslnegotiation: 'direct' }];
 
 describe('Opening a connection', () => {
   let server;
@@ -71,7 +67,10 @@ describe('Opening a connection', () => {
       assert.equal(fake.conversations.length, 1);
       const error = await failure({ ...fake.config, sslmode: 'require' });
       assert.match(error.message, /asking for TLS: the server does not support TLS, but sslmode=require requires it/);
-      assert.match((await failure({ ...fake.config, ssl: true })).message, /the server does not support TLS, but ssl requires it/);
+      assert.match(
+        (await failure({ ...fake.config, ssl: true })).message,
+        /the server does not support TLS, but ssl requires it/
+      );
     });
   });
 
@@ -87,7 +86,9 @@ describe('Opening a connection', () => {
       const { socket } = await open({ ...fake.config, sslmode: 'prefer' });
       const memories = new Set();
       for (let i = 0; i < 2; i++) {
-        const chunk = new Promise(resolve => { socket.handOver({ chunk: resolve, closed() {} }); });
+        const chunk = new Promise(resolve => {
+          socket.handOver({ chunk: resolve, closed() {} });
+        });
         socket.stream.write(query('SELECT 1'));
         memories.add(await chunk);
       }
@@ -133,7 +134,11 @@ describe('Opening a connection', () => {
         await conversation.read();
         conversation.socket.end();
       };
-      for (const [more, sent] of [[{ encrypted: true }, true], [{ local: true }, true], [{}, false]]) {
+      for (const [more, sent] of [
+        [{ encrypted: true }, true],
+        [{ local: true }, true],
+        [{}, false]
+      ]) {
         await withFake(script, async fake => {
           const socket = () => Object.assign(Duplex.from(duplexOf(net.connect(fake.port, '127.0.0.1'))), more);
           const config = { ...fake.config, password: 'secret', sslmode: 'disable', socket };

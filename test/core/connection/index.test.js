@@ -13,17 +13,26 @@ const MOST = 54;
 
 /** Runs a program in a process of its own, and gives the files and Node.js modules that it has loaded. */
 async function loaded(program) {
-  const { stdout } = await promisify(execFile)(process.execPath, ['-e', `(async () => {
+  const { stdout } = await promisify(execFile)(
+    process.execPath,
+    [
+      '-e',
+      `(async () => {
     ${program}
     const files = Object.keys(require.cache).map(file => require('node:path').relative(process.cwd(), file).replaceAll('\\\\', '/'));
     console.log(JSON.stringify({ files: files.sort(), modules: process.moduleLoadList }));
-  })();`], { cwd: ROOT });
+  })();`
+    ],
+    { cwd: ROOT }
+  );
   return JSON.parse(stdout);
 }
 
 describe('A process', () => {
   let server;
-  before(async () => { server = await startServer(); });
+  before(async () => {
+    server = await startServer();
+  });
   after(() => server.stop());
 
   const connect = options => `
@@ -38,10 +47,12 @@ describe('A process', () => {
   it('loads for a plain connection what that needs, and no TLS or SCRAM', async () => {
     const found = await loaded(`${connect()}
       await client.end();`);
-    assert.equal(ofConnecting(found),
+    assert.equal(
+      ofConnecting(found),
       'lib/core/config/config.js,lib/core/config/files.js,lib/core/config/hosts.js,lib/core/config/index.js,lib/core/config/options.js,' +
-      'lib/core/connection/attempt.js,lib/core/connection/auth.js,lib/core/connection/connect.js,lib/core/connection/dial.js,' +
-      'lib/core/connection/index.js,lib/core/connection/socket.js,lib/core/connection/startup.js,lib/core/connection/targets.js');
+        'lib/core/connection/attempt.js,lib/core/connection/auth.js,lib/core/connection/connect.js,lib/core/connection/dial.js,' +
+        'lib/core/connection/index.js,lib/core/connection/socket.js,lib/core/connection/startup.js,lib/core/connection/targets.js'
+    );
     for (const name of ['tls', 'crypto', 'dns']) assert.ok(!found.modules.includes(`NativeModule ${name}`), name);
   });
 

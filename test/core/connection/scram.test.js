@@ -9,8 +9,7 @@ const { startScram, MAX_ITERATIONS } = require('../../../lib/core/connection/scr
 const NONCE = 'rOprNGfwEbeRWgbNEkqO';
 const SERVER_FIRST = 'r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096';
 const CLIENT_FINAL =
-  'c=biws,r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,' +
-  'p=dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ=';
+  'c=biws,r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,' + 'p=dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ=';
 const SERVER_FINAL = 'v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4=';
 
 const example = () => startScram('pencil', { nonce: NONCE, user: 'user' });
@@ -30,11 +29,7 @@ function serverFor(password, clientFirst, { salt = crypto.randomBytes(16), itera
       const storedKey = crypto.createHash('sha256').update(hmac(salted, 'Client Key')).digest();
       const signature = hmac(storedKey, message);
       const clientKey = Buffer.from(proof, 'base64').map((byte, i) => byte ^ signature[i]);
-      assert.deepEqual(
-        crypto.createHash('sha256').update(clientKey).digest(),
-        storedKey,
-        'the proof is right'
-      );
+      assert.deepEqual(crypto.createHash('sha256').update(clientKey).digest(), storedKey, 'the proof is right');
       return `v=${hmac(hmac(salted, 'Server Key'), message).toString('base64')}`;
     },
     binding: final => Buffer.from(/^c=([^,]*)/.exec(final)[1], 'base64')
@@ -69,10 +64,7 @@ describe('SCRAM', () => {
     assert.match(scram.first, /^p=tls-server-end-point,,n=,r=/);
     const server = serverFor('s3cret', scram.first);
     const final = await scram.final(server.first);
-    assert.deepEqual(
-      server.binding(final),
-      Buffer.concat([Buffer.from('p=tls-server-end-point,,'), binding])
-    );
+    assert.deepEqual(server.binding(final), Buffer.concat([Buffer.from('p=tls-server-end-point,,'), binding]));
     scram.verify(server.check(final));
   });
 
@@ -96,11 +88,7 @@ describe('SCRAM', () => {
       'someothernonce',
       `${NONCE.slice(0, -1)}xserver`
     ]) {
-      await assert.rejects(
-        example().final(`r=${nonce},s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096`),
-        refused(/nonce/),
-        nonce
-      );
+      await assert.rejects(example().final(`r=${nonce},s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096`), refused(/nonce/), nonce);
     }
   });
 

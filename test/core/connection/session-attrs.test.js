@@ -48,10 +48,7 @@ describe('target_session_attrs', () => {
           async fake => {
             const config = { ...fake.config, target_session_attrs: wanted };
             if (value === no)
-              return assert.match(
-                (await failure(config)).message,
-                new RegExp(`target_session_attrs=${wanted}`)
-              );
+              return assert.match((await failure(config)).message, new RegExp(`target_session_attrs=${wanted}`));
             const session = await open(config);
             assert.equal(session.parameters.asked, 'yes');
             await session.end();
@@ -129,11 +126,7 @@ describe('target_session_attrs', () => {
           ['standby', standby],
           ['prefer-standby', standby]
         ]) {
-          assert.equal(
-            await portOf(config(servers, { target_session_attrs: wanted })),
-            expected.port,
-            wanted
-          );
+          assert.equal(await portOf(config(servers, { target_session_attrs: wanted })), expected.port, wanted);
           const sure = config(servers, { target_session_attrs: wanted, require_auth: 'none' });
           assert.equal(await portOf(sure), expected.port, wanted);
         }
@@ -158,13 +151,12 @@ describe('target_session_attrs', () => {
       const error = await failure(config([standby, standby], { target_session_attrs: 'primary' }));
       assert.ok(error instanceof AggregateError);
       assert.equal(error.code, '08001');
-      for (const one of error.errors) assert.match(one.message, /the server is not what target_session_attrs=primary asks for/);
+      for (const one of error.errors)
+        assert.match(one.message, /the server is not what target_session_attrs=primary asks for/);
     });
 
     it('sends no requests ahead to a server that may not be the one', async () => {
-      const session = await open(
-        config([primary], { target_session_attrs: 'primary', require_auth: 'none' })
-      );
+      const session = await open(config([primary], { target_session_attrs: 'primary', require_auth: 'none' }));
       assert.equal(session.taken, 0);
       await session.end();
     });
@@ -192,9 +184,7 @@ describe('target_session_attrs', () => {
       for (const errors of await Promise.all(trying)) {
         for (const error of errors)
           assert.ok(
-            error.name === 'ConnectionError' ||
-              error instanceof AggregateError ||
-              error.code?.startsWith('57'),
+            error.name === 'ConnectionError' || error instanceof AggregateError || error.code?.startsWith('57'),
             String(error)
           );
       }

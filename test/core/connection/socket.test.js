@@ -12,14 +12,21 @@ const { Socket } = require('../../../lib/core/connection/socket');
 const listening = () => ({ chunk() {}, closed() {}, drained() {} });
 
 /** Resolves with what a member of the listener is called with. */
-const called = (listener, name) => new Promise(resolve => {
-  listener[name] = (...args) => resolve(args);
-});
+const called = (listener, name) =>
+  new Promise(resolve => {
+    listener[name] = (...args) => resolve(args);
+  });
 
 /** Sends bytes as the client does. @returns {boolean} whether their memory may be used again */
 function write(socket, bytes) {
   let isFree = false;
-  socket.flush({ length: bytes.length, take: () => bytes, reuse() { isFree = true; } });
+  socket.flush({
+    length: bytes.length,
+    take: () => bytes,
+    reuse() {
+      isFree = true;
+    }
+  });
   return isFree;
 }
 
@@ -28,13 +35,17 @@ describe('Socket', () => {
   let sockets; // the server's ends
 
   before(done => {
-    server = net.createServer(socket => {
-      sockets.push(socket.on('error', () => {}));
-      server.emit('accepted', socket);
-    }).listen(0, '127.0.0.1', done);
+    server = net
+      .createServer(socket => {
+        sockets.push(socket.on('error', () => {}));
+        server.emit('accepted', socket);
+      })
+      .listen(0, '127.0.0.1', done);
   });
   after(() => server.close());
-  beforeEach(() => { sockets = []; });
+  beforeEach(() => {
+    sockets = [];
+  });
   afterEach(() => sockets.forEach(socket => socket.destroy()));
 
   /** A Socket over TCP, its listener, and the server's end. */
@@ -85,20 +96,30 @@ describe('Socket', () => {
     const theirs = process.rawListeners('uncaughtException');
     process.removeAllListeners('uncaughtException');
     let thrown = 0;
-    process.on('uncaughtException', () => { thrown++; });
+    process.on('uncaughtException', () => {
+      thrown++;
+    });
     const bytes = length => Buffer.alloc(length, 'abcdefg');
     const lists = [
       [bytes(2048), Buffer.alloc(100), bytes(300), Buffer.alloc(60000), bytes(300), Buffer.alloc(2048), bytes(300000)],
       [bytes(10), bytes(2048), Buffer.alloc(60000), bytes(1), bytes(2048), Buffer.alloc(1), bytes(65536), bytes(300)],
       [bytes(65536), Buffer.alloc(300), bytes(65536), bytes(300)]
     ];
-    const asTheClient = error => process.nextTick(() => { throw error; }); // what a listener of the caller's has thrown
-    const directly = error => { throw error; };
+    const asTheClient = error =>
+      process.nextTick(() => {
+        throw error;
+      }); // what a listener of the caller's has thrown
+    const directly = error => {
+      throw error;
+    };
     try {
       for (const pieces of lists) {
         for (const failures of [0, 1, 2, 4]) {
           for (const fail of [asTheClient, directly]) {
-            assert.ok((await readPieces(pieces, failures, fail)).equals(Buffer.concat(pieces)), `${failures} times ${fail}`);
+            assert.ok(
+              (await readPieces(pieces, failures, fail)).equals(Buffer.concat(pieces)),
+              `${failures} times ${fail}`
+            );
           }
         }
       }
@@ -152,7 +173,9 @@ describe('Socket', () => {
   it('sends without delay', async () => {
     const stream = new PassThrough();
     let noDelay;
-    stream.setNoDelay = value => { noDelay = value; };
+    stream.setNoDelay = value => {
+      noDelay = value;
+    };
     new Socket(listening()).attach(stream);
     assert.equal(noDelay, true);
   });
@@ -186,7 +209,9 @@ describe('Socket', () => {
     await once(peer, 'readable');
     assert.equal(taken, false);
     let length = 0;
-    peer.on('data', data => { length += data.length; });
+    peer.on('data', data => {
+      length += data.length;
+    });
     await all;
     assert.equal(socket.bufferedBytes, 0);
     while (length < large.length + 8) await once(peer, 'data');
@@ -217,7 +242,9 @@ describe('Socket', () => {
   });
 
   it('writes to TLS, which may encrypt later, what the memory had, and frees it at once', async () => {
-    const { server: { cert, key } } = await makeCertificates();
+    const {
+      server: { cert, key }
+    } = await makeCertificates();
     const secure = tls.createServer({ cert, key }, socket => socket.on('error', () => {}).pipe(socket));
     await once(secure.listen(0, '127.0.0.1'), 'listening');
     const listener = listening();
@@ -284,7 +311,13 @@ describe('Socket', () => {
   it('reports its end also when the stream never tells that it is closed', async () => {
     const listener = listening();
     const socket = new Socket(listener);
-    const stream = new Duplex({ read() {}, write(chunk, encoding, done) { done(); }, emitClose: false });
+    const stream = new Duplex({
+      read() {},
+      write(chunk, encoding, done) {
+        done();
+      },
+      emitClose: false
+    });
     socket.attach(stream);
     const closed = called(listener, 'closed');
     socket.destroy();
@@ -294,7 +327,9 @@ describe('Socket', () => {
   it('sends what was written before it ends', async () => {
     const { socket, peer } = await open();
     let received = 0;
-    peer.on('data', chunk => { received += chunk.length; });
+    peer.on('data', chunk => {
+      received += chunk.length;
+    });
     write(socket, Buffer.alloc(1 << 20));
     socket.end();
     await once(peer, 'end');
@@ -359,7 +394,10 @@ describe('Socket', () => {
     });
     peer.write('x');
     await closed;
-    assert.deepEqual(seen, [['first', 1], ['second', 3]]);
+    assert.deepEqual(seen, [
+      ['first', 1],
+      ['second', 3]
+    ]);
   });
 
   it('gives the stream back and hears nothing of it any more', async () => {

@@ -7,44 +7,79 @@ const TIMEOUT = 0.4;
 
 /** When a server falls silent: the step that the error names, what the config has, and what the server does before. */
 const SILENCES = {
-  'before it answers to the request for TLS': ['asking for TLS', { sslmode: 'require' }, conversation => conversation.first()],
-  'in the TLS handshake': ['TLS handshake', { sslmode: 'require' }, async conversation => {
-    await conversation.first();
-    conversation.say('S');
-  }],
+  'before it answers to the request for TLS': [
+    'asking for TLS',
+    { sslmode: 'require' },
+    conversation => conversation.first()
+  ],
+  'in the TLS handshake': [
+    'TLS handshake',
+    { sslmode: 'require' },
+    async conversation => {
+      await conversation.first();
+      conversation.say('S');
+    }
+  ],
   'in the handshake of direct TLS': ['TLS handshake', { sslmode: 'require', sslnegotiation: 'direct' }, async () => {}],
   'before it answers to the StartupMessage': ['starting the session', {}, conversation => conversation.first()],
-  'after an early SCRAM message': ['starting the session', { require_auth: 'scram-sha-256' }, conversation => conversation.first()],
-  'before it challenges': ['authenticating', {}, async conversation => {
-    await conversation.first();
-    conversation.say(SAY.sasl('SCRAM-SHA-256'));
-  }],
-  "after SCRAM's last message": ['authenticating', {}, async conversation => {
-    await conversation.first();
-    conversation.say(SAY.sasl('SCRAM-SHA-256'));
-    const nonce = /r=(.*)$/.exec((await conversation.read()).body.toString('latin1'))[1];
-    conversation.say(SAY.saslContinue(`r=${nonce}more,s=W22Z,i=4096`));
-  }],
-  'before the session is ready': ['waiting for the session to be ready', {}, async conversation => {
-    await conversation.first();
-    conversation.say(SAY.ok, SAY.key);
-  }],
-  'when it is asked what kind of session it is': ['asking what kind of session it is', { target_session_attrs: 'primary' }, async conversation => {
-    await conversation.first();
-    conversation.say(SAY.ok, SAY.ready);
-  }],
-  'halfway through a message': ['starting the session', {}, async conversation => {
-    await conversation.first();
-    conversation.say(SAY.ok.subarray(0, 7));
-  }]
+  'after an early SCRAM message': [
+    'starting the session',
+    { require_auth: 'scram-sha-256' },
+    conversation => conversation.first()
+  ],
+  'before it challenges': [
+    'authenticating',
+    {},
+    async conversation => {
+      await conversation.first();
+      conversation.say(SAY.sasl('SCRAM-SHA-256'));
+    }
+  ],
+  "after SCRAM's last message": [
+    'authenticating',
+    {},
+    async conversation => {
+      await conversation.first();
+      conversation.say(SAY.sasl('SCRAM-SHA-256'));
+      const nonce = /r=(.*)$/.exec((await conversation.read()).body.toString('latin1'))[1];
+      conversation.say(SAY.saslContinue(`r=${nonce}more,s=W22Z,i=4096`));
+    }
+  ],
+  'before the session is ready': [
+    'waiting for the session to be ready',
+    {},
+    async conversation => {
+      await conversation.first();
+      conversation.say(SAY.ok, SAY.key);
+    }
+  ],
+  'when it is asked what kind of session it is': [
+    'asking what kind of session it is',
+    { target_session_attrs: 'primary' },
+    async conversation => {
+      await conversation.first();
+      conversation.say(SAY.ok, SAY.ready);
+    }
+  ],
+  'halfway through a message': [
+    'starting the session',
+    {},
+    async conversation => {
+      await conversation.first();
+      conversation.say(SAY.ok.subarray(0, 7));
+    }
+  ]
 };
 
 describe('Starting a session', () => {
   describe('with a server that falls silent is ended by connect_timeout', () => {
     const failures = {};
-    before(() => { // all at once, since each waits for its time
+    before(() => {
+      // all at once, since each waits for its time
       for (const [when, [, config, script]] of Object.entries(SILENCES)) {
-        failures[when] = withFake(script, fake => failure({ ...fake.config, password: 'x', ...config, connect_timeout: TIMEOUT }));
+        failures[when] = withFake(script, fake =>
+          failure({ ...fake.config, password: 'x', ...config, connect_timeout: TIMEOUT })
+        );
         failures[when].catch(() => {});
       }
     });
@@ -64,7 +99,9 @@ describe('Starting a session', () => {
       };
       await withFake(script, async fake => {
         await failure({ ...fake.config, sslmode: 'prefer', connect_timeout: TIMEOUT });
-        await new Promise(later => { setTimeout(later, 50); });
+        await new Promise(later => {
+          setTimeout(later, 50);
+        });
         assert.equal(fake.conversations.length, 1);
       });
     });
@@ -79,7 +116,9 @@ describe('Starting a session', () => {
 
     it('is asked for protocol 3.0 unless the config says more, once, whatever comes of it', async () => {
       for (const [config, version] of [
-        [{}, 0x30000], [{ max_protocol_version: '3.2' }, 0x30002], [{ max_protocol_version: 'latest' }, 0x30002],
+        [{}, 0x30000],
+        [{ max_protocol_version: '3.2' }, 0x30002],
+        [{ max_protocol_version: 'latest' }, 0x30002],
         [{ min_protocol_version: '3.2' }, 0x30002]
       ]) {
         for (const refuse of [
@@ -173,11 +212,7 @@ describe('Starting a session', () => {
         await withFake(
           async conversation => {
             await conversation.first();
-            conversation.say(
-              SAY.ok,
-              ...(length ? [message('K', 77, Buffer.alloc(length, 5))] : []),
-              SAY.ready
-            );
+            conversation.say(SAY.ok, ...(length ? [message('K', 77, Buffer.alloc(length, 5))] : []), SAY.ready);
             await conversation.read();
             conversation.socket.end();
           },

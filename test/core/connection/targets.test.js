@@ -42,8 +42,7 @@ describe('Where to connect', () => {
   async function find(config) {
     const resolved = resolve({ user: 'u', ...config }, undefined, {});
     const found = [];
-    for (const entry of resolved.hosts)
-      found.push(...(await targets(resolved, entry, 0)));
+    for (const entry of resolved.hosts) found.push(...(await targets(resolved, entry, 0)));
     return found.map(({ address, where, local }) => ({ address, where, local }));
   }
 
@@ -67,7 +66,10 @@ describe('Where to connect', () => {
       assert.deepEqual(await find({ host: 'db.example', hostaddr: '127.0.0.1', port: 5 }), [
         { address: { host: '127.0.0.1', port: 5 }, where: 'db.example:5 (127.0.0.1)', local: true }
       ]);
-      assert.deepEqual((await find({ host: '/run/pg', hostaddr: '192.0.2.1', port: 5 }))[0].address, { host: '192.0.2.1', port: 5 });
+      assert.deepEqual((await find({ host: '/run/pg', hostaddr: '192.0.2.1', port: 5 }))[0].address, {
+        host: '192.0.2.1',
+        port: 5
+      });
     } finally {
       dns.lookup = lookup;
     }
@@ -129,15 +131,21 @@ describe('Where to connect', () => {
 
   describe('with several addresses of a name', () => {
     const { lookup } = dns;
-    afterEach(() => { dns.lookup = lookup; });
+    afterEach(() => {
+      dns.lookup = lookup;
+    });
 
     /** Two servers on one port, as the addresses of a name. */
     async function named(first, second) {
       const one = await start(first, { host: '127.0.0.2', port: 0 });
       const two = await start(second, { host: '127.0.0.1', port: one.port });
       const found = [{ address: '127.0.0.2' }, { address: '127.0.0.1' }];
-      dns.lookup = (name, options, done) => name === 'db.example' ? done(null, found) : lookup(name, options, done);
-      return { one, two, config: { ...one.config, host: 'db.example', sslmode: 'disable', connect_timeout: undefined } };
+      dns.lookup = (name, options, done) => (name === 'db.example' ? done(null, found) : lookup(name, options, done));
+      return {
+        one,
+        two,
+        config: { ...one.config, host: 'db.example', sslmode: 'disable', connect_timeout: undefined }
+      };
     }
 
     it('connects to the first that accepts, without any connect_timeout', async () => {
@@ -302,7 +310,7 @@ describe('Where to connect', () => {
     }
   });
 
-  it('are names as they are in Cloudflare\'s Workers, where sockets read into no memory of ours', async () => {
+  it("are names as they are in Cloudflare's Workers, where sockets read into no memory of ours", async () => {
     const program = `
       Object.defineProperty(globalThis, 'navigator', { value: { userAgent: 'Cloudflare-Workers' } });
       const { Socket } = require('./lib/core/connection/socket');
@@ -311,7 +319,9 @@ describe('Where to connect', () => {
       targets(config, config.hosts[0]).then(list => {
         console.log(JSON.stringify([typeof new Socket({}).onread, list.map(({ address }) => address)]));
       });`;
-    const { stdout } = await promisify(execFile)(process.execPath, ['-e', program], { cwd: path.join(__dirname, '../../..') });
+    const { stdout } = await promisify(execFile)(process.execPath, ['-e', program], {
+      cwd: path.join(__dirname, '../../..')
+    });
     assert.deepEqual(JSON.parse(stdout), ['undefined', [{ host: 'no.such.name.invalid', port: 5432 }]]);
   });
 });

@@ -16,8 +16,7 @@ const { open, failure, FakeServer, SAY } = require('../../support/connecting');
 /** A server without PostgreSQL behind it: TLS with a certificate, then everybody is let in. */
 function startTlsServer({ cert, key }, options = {}) {
   const fake = new FakeServer(async conversation => {
-    if (options.direct)
-      await conversation.secure({ cert, key }, { ALPNProtocols: ['postgresql'], ...options });
+    if (options.direct) await conversation.secure({ cert, key }, { ALPNProtocols: ['postgresql'], ...options });
     else {
       await conversation.first();
       conversation.socket.write('S');
@@ -127,10 +126,7 @@ describe('TLS', () => {
     for (const host of ['other.example', 'a.b.wild.example', 'wild.example', '127.0.0.1']) {
       await assert.rejects(attempt(host), { code: 'ERR_TLS_CERT_ALTNAME_INVALID' }, host);
     }
-    await assert.rejects(
-      open({ ...named.config, ...verify, host: undefined }),
-      /verify-full needs a host name/
-    );
+    await assert.rejects(open({ ...named.config, ...verify, host: undefined }), /verify-full needs a host name/);
   });
 
   it('goes on without TLS with sslmode prefer when a certificate does not verify, as libpq', async () => {
@@ -248,7 +244,10 @@ describe('TLS', () => {
           for (const more of [{}, { sslmode: 'require' }]) {
             const error = await failure({ ...fake.config, ssl, ...more });
             assert.equal(error.code, code);
-            assert.match(error.message, /: pass its certificate authority: a file as sslrootcert, or PEM text as ssl\.ca$/);
+            assert.match(
+              error.message,
+              /: pass its certificate authority: a file as sslrootcert, or PEM text as ssl\.ca$/
+            );
           }
         }
         const session = await open({ ...fake.config, ssl: { rejectUnauthorized: false } });
@@ -296,18 +295,13 @@ describe('TLS', () => {
     it('verifies authority and name as Node does when it has a ca or wants verification', async () => {
       const good = await start(certificates.server);
       await (await open({ ...good.config, ssl: { ca: certificates.ca.cert } })).end();
-      assert.match(
-        (await failure({ ...good.config, ssl: { rejectUnauthorized: true } })).code,
-        /SELF_SIGNED|UNABLE/
-      );
+      assert.match((await failure({ ...good.config, ssl: { rejectUnauthorized: true } })).code, /SELF_SIGNED|UNABLE/);
       const wrong = await start(certificates.wrongName);
       assert.equal(
         (await failure({ ...wrong.config, ssl: { ca: certificates.ca.cert } })).code,
         'ERR_TLS_CERT_ALTNAME_INVALID'
       );
-      await (
-        await open({ ...wrong.config, ssl: { ca: certificates.ca.cert, servername: 'other.example' } })
-      ).end();
+      await (await open({ ...wrong.config, ssl: { ca: certificates.ca.cert, servername: 'other.example' } })).end();
       await (
         await open({
           ...wrong.config,
@@ -353,10 +347,7 @@ describe('TLS', () => {
       try {
         fs.mkdirSync(path.join(directory, 'home', '.postgresql'), { recursive: true });
         fs.copyFileSync(files.client.cert, path.join(directory, 'home', '.postgresql', 'postgresql.crt'));
-        assert.match(
-          (await failure(config())).message,
-          /private key file ".*postgresql\.key" cannot be read/
-        );
+        assert.match((await failure(config())).message, /private key file ".*postgresql\.key" cannot be read/);
         fs.copyFileSync(files.client.key, path.join(directory, 'home', '.postgresql', 'postgresql.key'));
         await (await open(config())).end();
         assert.equal((await failure(config({ sslcertmode: 'disable' }))).code, '28000');
@@ -399,11 +390,7 @@ describe('TLS', () => {
         const attempt = open(config({ sslcert: files.client.cert, sslkey: files.client.key }));
         if (good) await (await attempt).end();
         else
-          await assert.rejects(
-            attempt,
-            /private key file ".*client\.key" has group or world access/,
-            mode.toString(8)
-          );
+          await assert.rejects(attempt, /private key file ".*client\.key" has group or world access/, mode.toString(8));
       }
       fs.chmodSync(files.client.key, 0o600);
     });
@@ -416,9 +403,7 @@ describe('TLS', () => {
         const server = await startServer({ auth: 'scram-sha-256', tls: { ...made.server } });
         try {
           for (const more of [{}, { require_auth: 'scram-sha-256' }]) {
-            await (
-              await open({ ...server.config, sslmode: 'require', channel_binding: 'require', ...more })
-            ).end();
+            await (await open({ ...server.config, sslmode: 'require', channel_binding: 'require', ...more })).end();
           }
         } finally {
           await server.stop();

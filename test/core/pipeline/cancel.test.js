@@ -6,7 +6,17 @@ const { PassThrough, Writable } = require('node:stream');
 const { setTimeout: sleep, setImmediate: turn } = require('node:timers/promises');
 const { Client, AbortError, ConnectionError } = require('../../..');
 const { FakeServer } = require('../../support/connecting');
-const { sharedServer, connected, held, proxied, message, dataRow, commandComplete, ANSWER, GREETING } = require('../../support');
+const {
+  sharedServer,
+  connected,
+  held,
+  proxied,
+  message,
+  dataRow,
+  commandComplete,
+  ANSWER,
+  GREETING
+} = require('../../support');
 
 /** Runs what an abort is to be tried with, and aborts after so many milliseconds; -1: before. */
 async function aborting(ms, work, reason) {
@@ -57,7 +67,8 @@ const KINDS = {
   batch: (client, signal) => client.batch([['SELECT 1'], ['SELECT pg_sleep(60)']], { signal }),
   simpleQuery: (client, signal) => client.simpleQuery('SELECT 1; SELECT pg_sleep(60)', { signal }),
   cursor: (client, signal) => client.cursor('SELECT pg_sleep(60)', [], { signal }).next(),
-  'query in a transaction': (client, signal) => client.transaction(tx => tx.query('SELECT pg_sleep(60)', [], { signal })),
+  'query in a transaction': (client, signal) =>
+    client.transaction(tx => tx.query('SELECT pg_sleep(60)', [], { signal })),
   'COPY TO STDOUT': (client, signal) => client.query('COPY (SELECT pg_sleep(60)) TO STDOUT', [], { signal }),
   'COPY FROM STDIN': async (client, signal) => {
     await client.query('COPY t FROM STDIN', [], { signal });
@@ -65,7 +76,8 @@ const KINDS = {
     if (!signal.aborted) await once(signal, 'abort');
     return await client.copyDone();
   },
-  'pass-through': (client, signal) => client.query('SELECT pg_sleep(60)', [], { signal, stream: new PassThrough().resume() }),
+  'pass-through': (client, signal) =>
+    client.query('SELECT pg_sleep(60)', [], { signal, stream: new PassThrough().resume() }),
   queryTo: (client, signal) => client.queryTo(new PassThrough().resume(), 'SELECT pg_sleep(60)', [], { signal })
 };
 
@@ -76,7 +88,10 @@ describe('A signal', () => {
       await client.query('CREATE TEMP TABLE t (i int)');
       for (const ms of [-1, 0, 30]) {
         const reason = new Error('reason');
-        const error = await aborting(ms, signal => run(client, signal), reason).then(() => assert.fail('should reject'), thrown => thrown);
+        const error = await aborting(ms, signal => run(client, signal), reason).then(
+          () => assert.fail('should reject'),
+          thrown => thrown
+        );
         const behind = client.query('SELECT 1 AS one');
         assert.ok(error instanceof AbortError, error.stack);
         assert.equal(error.code, 'ABORT_ERR');
@@ -104,7 +119,9 @@ describe('A signal', () => {
     const client = await connected();
     const listeners = new Set();
     const signal = {
-      aborted: false, addEventListener: (_, each) => listeners.add(each), removeEventListener: (_, each) => listeners.delete(each)
+      aborted: false,
+      addEventListener: (_, each) => listeners.add(each),
+      removeEventListener: (_, each) => listeners.delete(each)
     };
     for (const args of [[{ type: 'abort', target: signal }], [{ type: 'abort' }], []]) {
       signal.aborted = false;
@@ -120,7 +137,10 @@ describe('A signal', () => {
     const client = await connected();
     const { call, release } = await held();
     const slow = client.query(`SELECT ${call}, 1 AS one`);
-    await assert.rejects(aborting(0, signal => client.query('SELECT 2', [], { signal })), AbortError);
+    await assert.rejects(
+      aborting(0, signal => client.query('SELECT 2', [], { signal })),
+      AbortError
+    );
     await release();
     assert.equal((await slow).rows[0].one, 1);
   });
@@ -129,7 +149,10 @@ describe('A signal', () => {
     const client = await connected();
     const slow = client.query('SELECT pg_sleep(0.15), 1 AS one');
     const begun = Date.now();
-    await assert.rejects(aborting(20, signal => client.query('SELECT pg_sleep(60)', [], { signal })), AbortError);
+    await assert.rejects(
+      aborting(20, signal => client.query('SELECT pg_sleep(60)', [], { signal })),
+      AbortError
+    );
     assert.equal((await client.query('SELECT 2 AS two')).rows[0].two, 2);
     assert.ok(Date.now() - begun < 5000);
     assert.equal((await slow).rows[0].one, 1);
@@ -140,7 +163,9 @@ describe('A signal', () => {
     const abort = new AbortController();
     const { signal } = abort;
     assert.equal((await client.query('SELECT 1 AS one', [], { signal })).rows[0].one, 1);
-    await client.transaction(async tx => { await tx.query('SELECT 1', [], { signal }); });
+    await client.transaction(async tx => {
+      await tx.query('SELECT 1', [], { signal });
+    });
     const slow = client.query('SELECT pg_sleep(0.05)');
     abort.abort();
     await slow;
@@ -155,7 +180,8 @@ describe('A signal', () => {
     await assert.rejects(client.query('SELEC', [], { signal }));
     await assert.rejects(client.query('SELECT $1', [new Map()], { signal }));
     await client.batch([['SELECT 1']], { signal });
-    for await (const row of client.cursor('SELECT generate_series(1, 10)', [], { batchSize: 2, signal })) assert.ok(row);
+    for await (const row of client.cursor('SELECT generate_series(1, 10)', [], { batchSize: 2, signal }))
+      assert.ok(row);
     await client.query('COPY t FROM STDIN', [], { signal });
     assert.equal(getEventListeners(signal, 'abort').length, 1, 'while the COPY is open');
     await client.copyDone();
@@ -179,10 +205,15 @@ describe('A signal', () => {
     const client = await connected();
     const full = new Writable({ highWaterMark: 1, write() {} }); // never takes more
     const text = "SELECT repeat('x', 10000) FROM generate_series(1, 1000)";
-    await assert.rejects(aborting(50, signal => client.query(text, [], { signal, stream: full })), AbortError);
+    await assert.rejects(
+      aborting(50, signal => client.query(text, [], { signal, stream: full })),
+      AbortError
+    );
     assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, 1);
-    await assert.rejects(client.query(text, [], { statement_timeout: 50, stream: new Writable({ highWaterMark: 1, write() {} }) }),
-      { code: '57014' });
+    await assert.rejects(
+      client.query(text, [], { statement_timeout: 50, stream: new Writable({ highWaterMark: 1, write() {} }) }),
+      { code: '57014' }
+    );
     assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, 1);
   });
 
@@ -219,14 +250,21 @@ describe('A signal', () => {
 
   it('is repeated when it came before the server had begun', async () => {
     let cancels = 0;
-    const { client, stop } = await cancellable(async conversation => {
-      await request(conversation);
-      await request(conversation);
-      conversation.say(ANSWER.described('a'), dataRow('x'), commandComplete('SELECT 1'), ANSWER.ready);
-    }, conversation => {
-      if (++cancels === 3) conversation.say(ANSWER.error('57014', 'canceling statement due to user request'), ANSWER.ready);
-    });
-    await assert.rejects(aborting(10, signal => client.query('SELECT 1', [], { signal })), AbortError);
+    const { client, stop } = await cancellable(
+      async conversation => {
+        await request(conversation);
+        await request(conversation);
+        conversation.say(ANSWER.described('a'), dataRow('x'), commandComplete('SELECT 1'), ANSWER.ready);
+      },
+      conversation => {
+        if (++cancels === 3)
+          conversation.say(ANSWER.error('57014', 'canceling statement due to user request'), ANSWER.ready);
+      }
+    );
+    await assert.rejects(
+      aborting(10, signal => client.query('SELECT 1', [], { signal })),
+      AbortError
+    );
     assert.equal((await client.query('SELECT 2')).rows[0].a, 'x');
     assert.equal(cancels, 3);
     stop();
@@ -262,7 +300,10 @@ describe('A signal', () => {
     await server.sql('CREATE TABLE IF NOT EXISTS locked (i int)');
     const session = await server.session();
     await session.query('BEGIN; LOCK TABLE locked');
-    await assert.rejects(aborting(30, signal => client.query('COPY locked FROM STDIN', [], { signal })), AbortError);
+    await assert.rejects(
+      aborting(30, signal => client.query('COPY locked FROM STDIN', [], { signal })),
+      AbortError
+    );
     assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, 1);
     await session.query('ROLLBACK');
     session.close();
@@ -271,7 +312,9 @@ describe('A signal', () => {
   it('takes a COPY FROM STDIN whose data has all been sent', async () => {
     const client = await connected();
     await client.query('CREATE TEMP TABLE t (i int)');
-    await client.query('CREATE FUNCTION pg_temp.slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(60); RETURN NEW; END $$');
+    await client.query(
+      'CREATE FUNCTION pg_temp.slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(60); RETURN NEW; END $$'
+    );
     await client.query('CREATE TRIGGER slow BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION pg_temp.slow()');
     const abort = new AbortController();
     await client.query('COPY t FROM STDIN', [], { signal: abort.signal });
@@ -309,14 +352,20 @@ describe('A query that is given up', () => {
       return (await client.query('SELECT 1 AS one')).rows[0].one;
     };
     assert.deepEqual(await Promise.all([askAgain(), askAgain(), askAgain()]), [1, 1, 1]);
-    await assert.rejects(client.transaction(tx => Promise.all([ask(tx), ask(tx)])), { code: '57014' });
+    await assert.rejects(
+      client.transaction(tx => Promise.all([ask(tx), ask(tx)])),
+      { code: '57014' }
+    );
     assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, 1);
   });
 
   it('holds what is asked later in the client: where queries before it live, they are answered first', async () => {
     const { client, wire } = await proxied();
     const before = client.query('SELECT pg_sleep(0.1), 1 AS one');
-    await assert.rejects(aborting(20, signal => client.query('SELECT pg_sleep(60)', [], { signal })), AbortError);
+    await assert.rejects(
+      aborting(20, signal => client.query('SELECT pg_sleep(60)', [], { signal })),
+      AbortError
+    );
     const sent = wire.stats.bytes.toServer;
     const order = [];
     const behind = client.query('SELECT 2 AS two').then(({ rows: [{ two }] }) => order.push(two));
@@ -343,13 +392,19 @@ describe('A query that is given up', () => {
     const left = aborting(20, signal => client.query(text, [1, 0.1], { signal }));
     const behind = [2, 3].map(i => client.query(text, [i, 0]));
     await assert.rejects(left, AbortError);
-    assert.deepEqual((await Promise.all(behind)).map(({ rows: [{ i }] }) => i), [2, 3]);
+    assert.deepEqual(
+      (await Promise.all(behind)).map(({ rows: [{ i }] }) => i),
+      [2, 3]
+    );
     // And where the Parse itself was cancelled, the next one carries its own.
     const server = await sharedServer();
     await server.sql('CREATE TABLE IF NOT EXISTS parsed (i int)');
     const session = await server.session();
     await session.query('BEGIN; LOCK TABLE parsed');
-    await assert.rejects(aborting(30, signal => client.query('SELECT * FROM parsed', [], { signal })), AbortError);
+    await assert.rejects(
+      aborting(30, signal => client.query('SELECT * FROM parsed', [], { signal })),
+      AbortError
+    );
     await session.query('ROLLBACK');
     session.close();
     assert.equal((await client.query('SELECT * FROM parsed')).rowCount, 0);
@@ -358,7 +413,10 @@ describe('A query that is given up', () => {
   it('is cancelled though statements are closed behind it: a close that the CancelRequest meets is repeated', async () => {
     const client = await connected({ statement_cache: 1 });
     await client.query('SELECT 1');
-    await assert.rejects(aborting(30, signal => client.query('SELECT pg_sleep(60)', [], { signal })), AbortError);
+    await assert.rejects(
+      aborting(30, signal => client.query('SELECT pg_sleep(60)', [], { signal })),
+      AbortError
+    );
     const names = 'SELECT count(*) AS n FROM pg_prepared_statements';
     await client.query(names);
     await client.query(names);
@@ -368,16 +426,19 @@ describe('A query that is given up', () => {
   it('in a transaction: COMMIT behind it is not cancelled, ROLLBACK waits until the server has cancelled it', async () => {
     const client = await connected();
     await client.query('CREATE TEMP TABLE kept (i int)');
-    const insert = "INSERT INTO kept SELECT 1 FROM pg_sleep(0.1)";
+    const insert = 'INSERT INTO kept SELECT 1 FROM pg_sleep(0.1)';
     await client.transaction(async tx => {
       await tx.query('SELECT 1');
       aborting(20, signal => tx.query(insert, [], { signal })).catch(() => {});
     });
     assert.equal((await client.query('SELECT * FROM kept')).rowCount, 1);
-    await assert.rejects(client.transaction(async tx => {
-      await tx.query(insert);
-      await aborting(20, signal => tx.query('SELECT pg_sleep(60)', [], { signal }));
-    }), AbortError);
+    await assert.rejects(
+      client.transaction(async tx => {
+        await tx.query(insert);
+        await aborting(20, signal => tx.query('SELECT pg_sleep(60)', [], { signal }));
+      }),
+      AbortError
+    );
     assert.equal((await client.query('SELECT * FROM kept')).rowCount, 1);
     assert.equal(client.transactionStatus, 'I');
   });
@@ -397,7 +458,8 @@ describe('cancel()', () => {
     const client = await connected();
     const other = await connected();
     const slow = client.query('SELECT pg_sleep(60)');
-    const running = () => other.query("SELECT FROM pg_stat_activity WHERE pid = $1 AND wait_event = 'PgSleep'", [client.processId]);
+    const running = () =>
+      other.query("SELECT FROM pg_stat_activity WHERE pid = $1 AND wait_event = 'PgSleep'", [client.processId]);
     while ((await running()).rowCount === 0) await sleep(10);
     await client.cancel();
     await assert.rejects(slow, { name: 'PostgresError', code: '57014' });
@@ -428,7 +490,10 @@ describe('An aborted answer', () => {
     const promise = aborting(30, signal => client.query('SELECT 1', [], { signal }));
     const behind = client.query('SELECT 1');
     await assert.rejects(promise, AbortError);
-    assert.deepEqual((await behind).rows.map(row => row.a), ['z']);
+    assert.deepEqual(
+      (await behind).rows.map(row => row.a),
+      ['z']
+    );
     stop();
   });
 });

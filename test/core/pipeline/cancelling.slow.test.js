@@ -17,7 +17,9 @@ describe('Signals that are aborted', function () {
     try {
       await Promise.all(clients.map(client => client.connect()));
       const counts = await Promise.all([
-        mix(clients[0], new Random(1)), mix(clients[1], new Random(2), 3000, 100), mix(clients[2], new Random(3), 3000, 0)
+        mix(clients[0], new Random(1)),
+        mix(clients[1], new Random(2), 3000, 100),
+        mix(clients[2], new Random(3), 3000, 0)
       ]);
       assert.ok(counts[0].aborted > 50);
     } finally {

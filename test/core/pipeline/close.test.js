@@ -37,22 +37,37 @@ describe('CloseRequest', () => {
   });
 });
 
-
 describe('A transaction block that should not be there', () => {
   const inBlock = status => message('Z', status);
 
-  for (const [status, name] of [['E', 'failed'], ['T', 'open']]) {
+  for (const [status, name] of [
+    ['E', 'failed'],
+    ['T', 'open']
+  ]) {
     it(`and that is ${name} is rolled back before the next request`, async () => {
       const requests = [];
-      const client = await faked(async conversation => {
-        const failed = status === 'E' ? ANSWER.error('22012', 'no') : Buffer.concat([ANSWER.described(), commandComplete('SELECT 0')]);
-        for (const answer of [[failed, inBlock(status)], [commandComplete('ROLLBACK'), ANSWER.ready], [ANSWER.described(), commandComplete('SELECT 0'), ANSWER.ready]]) {
-          requests.push(await conversation.request());
-          conversation.say(...answer);
-        }
-      }, { max_pipeline: 1 });
+      const client = await faked(
+        async conversation => {
+          const failed =
+            status === 'E'
+              ? ANSWER.error('22012', 'no')
+              : Buffer.concat([ANSWER.described(), commandComplete('SELECT 0')]);
+          for (const answer of [
+            [failed, inBlock(status)],
+            [commandComplete('ROLLBACK'), ANSWER.ready],
+            [ANSWER.described(), commandComplete('SELECT 0'), ANSWER.ready]
+          ]) {
+            requests.push(await conversation.request());
+            conversation.say(...answer);
+          }
+        },
+        { max_pipeline: 1 }
+      );
       const [first, second] = await Promise.allSettled([client.query('SELECT 1 / 0'), client.query('SELECT 2')]);
-      assert.deepEqual([first.reason?.code, second.status, client.transactionStatus], [status === 'E' ? '22012' : undefined, 'fulfilled', 'I']);
+      assert.deepEqual(
+        [first.reason?.code, second.status, client.transactionStatus],
+        [status === 'E' ? '22012' : undefined, 'fulfilled', 'I']
+      );
       assert.deepEqual(requests, ['PDBES', 'Q', 'PDBES']);
       assert.equal(client.pending, 0);
     });
@@ -61,17 +76,30 @@ describe('A transaction block that should not be there', () => {
   it('is also one that COMMIT has left open, since it was cancelled before it began', async () => {
     const requests = [];
     const client = await faked(async conversation => {
-      const begun = [ANSWER.parseComplete, ANSWER.noParameters, ANSWER.noData, ANSWER.bindComplete, commandComplete('BEGIN')];
+      const begun = [
+        ANSWER.parseComplete,
+        ANSWER.noParameters,
+        ANSWER.noData,
+        ANSWER.bindComplete,
+        commandComplete('BEGIN')
+      ];
       const selected = [ANSWER.described(), commandComplete('SELECT 0')];
       requests.push(await conversation.request()); // up to the Flush behind BEGIN
       conversation.say(...begun);
-      for (const answer of [[...selected, inBlock('T')], [ANSWER.error('57014', 'cancelled'), inBlock('E')],
-        [commandComplete('ROLLBACK'), ANSWER.ready], [...selected, ANSWER.ready]]) {
+      for (const answer of [
+        [...selected, inBlock('T')],
+        [ANSWER.error('57014', 'cancelled'), inBlock('E')],
+        [commandComplete('ROLLBACK'), ANSWER.ready],
+        [...selected, ANSWER.ready]
+      ]) {
         requests.push(await conversation.request());
         conversation.say(...answer);
       }
     });
-    await assert.rejects(client.transaction(tx => tx.query('SELECT 1')), { code: '57014' });
+    await assert.rejects(
+      client.transaction(tx => tx.query('SELECT 1')),
+      { code: '57014' }
+    );
     await client.query('SELECT 2');
     assert.equal(client.transactionStatus, 'I');
     assert.deepEqual(requests, ['PDBEH', 'PDBES', 'Q', 'Q', 'PDBES']);
@@ -90,8 +118,12 @@ describe('A transaction block that should not be there', () => {
 
   it('is none if a query, a batch or a simple query of the caller has begun it', async () => {
     const client = await connected();
-    for (const begin of [() => client.query('BEGIN'), () => client.batch(['SELECT 1', 'START TRANSACTION']),
-      () => client.simpleQuery('SELECT 1; BEGIN'), () => client.query('/* a */ begin', [], { cache: false })]) {
+    for (const begin of [
+      () => client.query('BEGIN'),
+      () => client.batch(['SELECT 1', 'START TRANSACTION']),
+      () => client.simpleQuery('SELECT 1; BEGIN'),
+      () => client.query('/* a */ begin', [], { cache: false })
+    ]) {
       await begin();
       await client.query('SELECT 1');
       assert.equal(client.transactionStatus, 'T');

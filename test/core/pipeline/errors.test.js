@@ -5,13 +5,25 @@ const { PassThrough } = require('node:stream');
 const { inspect } = require('node:util');
 const { Client, array } = require('../../..');
 const { ConnectionError, PostgresError, UsageError } = require('../../../lib/core/protocol');
-const { addHint, again, callerOf, isStale, lossErrors, mayResend, reasonOf, showCaller, withQuery } = require('../../../lib/core/pipeline/errors');
+const {
+  addHint,
+  again,
+  callerOf,
+  isStale,
+  lossErrors,
+  mayResend,
+  reasonOf,
+  showCaller,
+  withQuery
+} = require('../../../lib/core/pipeline/errors');
 const { FakeServer } = require('../../support/connecting');
 const { connected } = require('../../support');
 
 describe('showCaller', () => {
   it('gives an error the stack of a call, and keeps its name and message', () => {
-    function ask() { return callerOf(ask); }
+    function ask() {
+      return callerOf(ask);
+    }
     const error = showCaller(new PostgresError({ message: 'two\nlines of $&' }), ask());
     assert.match(error.stack, /^PostgresError: two\nlines of \$&\n +at .*errors\.test\.js/);
     assert.ok(!error.stack.includes('at ask '));
@@ -33,13 +45,27 @@ describe('The query of an error', () => {
   it('is the text of its request, which no log prints unasked; of a batch, that of the query that has failed', async () => {
     const client = await connected();
     const wrong = 'SELECT\n  $1::int / 0';
-    const errors = await Promise.all([
-      client.query(wrong, [7]), client.batch(['SELECT 1', [wrong, [7]]]), client.simpleQuery('SELECT 1; SELECT 1 / 0'),
-      client.transaction(tx => tx.query(wrong, [7])), client.cursor(wrong, [7]).next(), client.queryTo(new PassThrough(), wrong, [7]),
-      client.with({ 'a.b': 1 }).query(wrong, [7])
-    ].map(each => each.then(() => assert.fail(), error => error)));
+    const errors = await Promise.all(
+      [
+        client.query(wrong, [7]),
+        client.batch(['SELECT 1', [wrong, [7]]]),
+        client.simpleQuery('SELECT 1; SELECT 1 / 0'),
+        client.transaction(tx => tx.query(wrong, [7])),
+        client.cursor(wrong, [7]).next(),
+        client.queryTo(new PassThrough(), wrong, [7]),
+        client.with({ 'a.b': 1 }).query(wrong, [7])
+      ].map(each =>
+        each.then(
+          () => assert.fail(),
+          error => error
+        )
+      )
+    );
     errors.forEach((error, i) => hidden(error, i === 2 ? 'SELECT 1; SELECT 1 / 0' : wrong));
-    hidden(await client.query('SELECT pg_sleep(10)', [], { statement_timeout: 5 }).catch(error => error), 'SELECT pg_sleep(10)');
+    hidden(
+      await client.query('SELECT pg_sleep(10)', [], { statement_timeout: 5 }).catch(error => error),
+      'SELECT pg_sleep(10)'
+    );
     hidden(await client.query('SELECT $1::int', []).catch(error => error), 'SELECT $1::int');
     await client.query('BEGIN; '.slice(0, 5));
     await client.query('SELECT 1 / 0').catch(() => {});
@@ -48,7 +74,9 @@ describe('The query of an error', () => {
 
   it('is that of each request of a lost connection, also of those that come later, and undefined if the error is shared', async () => {
     const client = await connected();
-    const lost = Array.from({ length: 3000 }, (_, i) => client.query(`SELECT pg_sleep(1), ${i}`, [], { cache: false }).catch(error => error));
+    const lost = Array.from({ length: 3000 }, (_, i) =>
+      client.query(`SELECT pg_sleep(1), ${i}`, [], { cache: false }).catch(error => error)
+    );
     const batch = client.batch(['SELECT 1', 'SELECT 2']).catch(error => error);
     client.destroy();
     const errors = await Promise.all(lost);
@@ -61,7 +89,9 @@ describe('The query of an error', () => {
   it('has the line and column of the position, in characters', async () => {
     const client = await connected();
     for (const [text, at] of [
-      ['SELEC', { line: 1, column: 1 }], ['SELECT 1,\n  missing', { line: 2, column: 3 }], ["SELECT '𝄞€'\r\n\n, '𝄞', missing", { line: 3, column: 8 }],
+      ['SELEC', { line: 1, column: 1 }],
+      ['SELECT 1,\n  missing', { line: 2, column: 3 }],
+      ["SELECT '𝄞€'\r\n\n, '𝄞', missing", { line: 3, column: 8 }],
       ['SELECT (', { line: 1, column: 9 }]
     ]) {
       const error = await client.query(text).catch(error => error);
@@ -79,26 +109,36 @@ describe('again', () => {
     const cause = new Error('why');
     const gone = new ConnectionError('gone', { code: '08003', cause, sent: false });
     const over = new UsageError('over', '25P01');
-    function ask(error) { return again(error); }
+    function ask(error) {
+      return again(error);
+    }
     for (const error of [gone, over]) {
       const other = ask(error);
       assert.notEqual(other, error);
-      assert.deepEqual([other.constructor, other.message, { ...other }], [error.constructor, error.message, { ...error }]);
+      assert.deepEqual(
+        [other.constructor, other.message, { ...other }],
+        [error.constructor, error.message, { ...error }]
+      );
       assert.match(other.stack, /at ask /);
     }
     assert.equal(again(gone).cause, cause);
     assert.equal('cause' in again(new ConnectionError('gone')), false);
   });
 
-  it('leaves what is the caller\'s', () => assert.equal(again(5), 5));
+  it("leaves what is the caller's", () => assert.equal(again(5), 5));
 });
 
 describe('isStale', () => {
   it('knows a statement that was lost, and a plan whose result has changed', () => {
-    assert.deepEqual([
-      { code: '26000' }, { code: '0A000', routine: 'RevalidateCachedQuery' },
-      { code: '0A000', routine: 'transformStmt' }, { code: 'XX000', routine: 'RevalidateCachedQuery' }
-    ].map(isStale), [true, true, false, false]);
+    assert.deepEqual(
+      [
+        { code: '26000' },
+        { code: '0A000', routine: 'RevalidateCachedQuery' },
+        { code: '0A000', routine: 'transformStmt' },
+        { code: 'XX000', routine: 'RevalidateCachedQuery' }
+      ].map(isStale),
+      [true, true, false, false]
+    );
   });
 });
 
@@ -114,7 +154,8 @@ describe('reasonOf', () => {
 
 describe('addHint', () => {
   const NO_VALUE = /^a parameter is a value of a query: write sql\.id\(name\) of quickgres\/sql/;
-  const JSON_LIST = /^a list is sent as a PostgreSQL array: for json, write JSON\.stringify\(list\), or sql\.json\(list\)/;
+  const JSON_LIST =
+    /^a list is sent as a PostgreSQL array: for json, write JSON\.stringify\(list\), or sql\.json\(list\)/;
   const LIST = /^a list is one parameter: write = ANY\(\$1\)/;
 
   it('says what to write where PostgreSQL takes no parameter, no list or no second statement', async () => {
@@ -124,7 +165,12 @@ describe('addHint', () => {
       ['SELECT * FROM $1', ['users'], '42601', NO_VALUE],
       ['SET search_path = $1', ['a'], '42601', NO_VALUE],
       ['SELECT id FROM users WHERE id IN $1', [array([1])], '42601', LIST],
-      ...[[1, 2], ['a', 'b'], ['a"b\\'], [{ a: 1 }], [[1]], [-1.5], [null], [true, false]].map((list, i) => [`SELECT $1::json -- ${i}`, [list], '22P02', JSON_LIST]),
+      ...[[1, 2], ['a', 'b'], ['a"b\\'], [{ a: 1 }], [[1]], [-1.5], [null], [true, false]].map((list, i) => [
+        `SELECT $1::json -- ${i}`,
+        [list],
+        '22P02',
+        JSON_LIST
+      ]),
       ...['{bad', '{"a":1,}', '[1', '{"a" 1}', 'NULL'].map(text => ['SELECT $1::jsonb', [text], '22P02', undefined]),
       ['SELECT id FROM users WHERE id IN ($1)', [array([1])], '22P02', LIST],
       ['SELECT id FROM users WHERE id IN ($1, $2)', [array([1]), 2], '22P02', undefined],
@@ -134,7 +180,11 @@ describe('addHint', () => {
       ['SELECT 1 WHERE 1 IN ($1) AND $2::pg_namespace IS NULL', [1, '{"a":1}'], '22P02', undefined],
       ['SELEC $1', [1], '42601', undefined]
     ]) {
-      const asks = [() => client.query(text, values), () => client.batch([[text, values]]), () => client.cursor(text, values).next()];
+      const asks = [
+        () => client.query(text, values),
+        () => client.batch([[text, values]]),
+        () => client.cursor(text, values).next()
+      ];
       // In a block, a list is JSON from the second query with the text on.
       for (const ask of hint === JSON_LIST ? [() => client.transaction(tx => tx.query(text, values))] : asks) {
         const error = await ask().catch(failed => failed);
@@ -147,15 +197,26 @@ describe('addHint', () => {
 
   it('says why a query in a failed transaction does not run, and what to do', async () => {
     const client = await connected();
-    await assert.rejects(client.transaction(async tx => {
-      await assert.rejects(tx.query('SELECT 1 / 0'), { code: '22012' });
-      await tx.query('SELECT 1');
-    }), { code: '25P02', hint: /^an earlier query of the transaction failed, .* run a query that may fail in tx\.transaction\(\)/ });
+    await assert.rejects(
+      client.transaction(async tx => {
+        await assert.rejects(tx.query('SELECT 1 / 0'), { code: '22012' });
+        await tx.query('SELECT 1');
+      }),
+      {
+        code: '25P02',
+        hint: /^an earlier query of the transaction failed, .* run a query that may fail in tx\.transaction\(\)/
+      }
+    );
   });
 
   it('reads the statement of a batch that failed, and leaves a hint of the server as it is', async () => {
     const client = await connected();
-    const error = await client.batch([['SELECT 1 WHERE 1 IN ($1)', [1]], ['SELECT now() - INTERVAL $1', ['1 day']]]).catch(failed => failed);
+    const error = await client
+      .batch([
+        ['SELECT 1 WHERE 1 IN ($1)', [1]],
+        ['SELECT now() - INTERVAL $1', ['1 day']]
+      ])
+      .catch(failed => failed);
     assert.match(error.hint, NO_VALUE);
     const hinted = { code: '42601', message: 'syntax error at or near "$1"', hint: "the server's" };
     addHint(hinted, 'SELECT 1 WHERE 1 IN $1');
@@ -163,9 +224,14 @@ describe('addHint', () => {
   });
 
   it('takes time in proportion to the text', () => {
-    for (const [code, message] of [['42601', 'syntax error at or near "$1"'], ['22P02', 'invalid input syntax for type integer: "{1}"']]) {
-      for (const piece of ['in ', 'in(', ' ', '(', '$1', '1', '1 ']) addHint({ code, message }, `in $1${piece.repeat(1e6)},`);
-      for (const piece of [' ', '(', 'in(', '1']) for (const start of ['in', 'in(', 'in($']) addHint({ code, message }, start + piece.repeat(1e6));
+    for (const [code, message] of [
+      ['42601', 'syntax error at or near "$1"'],
+      ['22P02', 'invalid input syntax for type integer: "{1}"']
+    ]) {
+      for (const piece of ['in ', 'in(', ' ', '(', '$1', '1', '1 '])
+        addHint({ code, message }, `in $1${piece.repeat(1e6)},`);
+      for (const piece of [' ', '(', 'in(', '1'])
+        for (const start of ['in', 'in(', 'in($']) addHint({ code, message }, start + piece.repeat(1e6));
     }
   });
 });
@@ -176,18 +242,28 @@ describe('mayResend', () => {
     const sent = { pending: true, scope, reads: true, barrier: false, next: null, canResend: () => true };
     const request = more => ({ ...sent, ...more });
     for (const [more, expected] of [
-      [{}, true], [{ reads: false }, true], [{ next: request() }, true],
+      [{}, true],
+      [{ reads: false }, true],
+      [{ next: request() }, true],
       [{ reads: false, next: request({ internal: true }) }, true],
-      [{ pending: false }, false], [{ scope: {} }, false], [{ canResend: () => false }, false],
-      [{ reads: false, next: request() }, false], [{ next: request({ reads: false }) }, false],
-      [{ next: request({ barrier: true }) }, false], [{ next: request({ next: request({ reads: false }) }) }, false]
-    ]) assert.equal(mayResend(request(more), scope), expected, JSON.stringify(more));
+      [{ pending: false }, false],
+      [{ scope: {} }, false],
+      [{ canResend: () => false }, false],
+      [{ reads: false, next: request() }, false],
+      [{ next: request({ reads: false }) }, false],
+      [{ next: request({ barrier: true }) }, false],
+      [{ next: request({ next: request({ reads: false }) }) }, false]
+    ])
+      assert.equal(mayResend(request(more), scope), expected, JSON.stringify(more));
   });
 });
 
 describe('lossErrors', () => {
   it('tell whether the request had been sent', () => {
-    for (const [sent, message] of [[true, /the server may have carried it out$/], [false, /had not been sent$/]]) {
+    for (const [sent, message] of [
+      [true, /the server may have carried it out$/],
+      [false, /had not been sent$/]
+    ]) {
       const next = lossErrors('gone', '08006', new Error('why'), sent);
       const [one, other] = [next(), next()];
       assert.notEqual(one, other);

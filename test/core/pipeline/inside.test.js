@@ -32,7 +32,11 @@ const ASKS = {
   end: client => client.end()
 };
 
-const REFUSED = { name: 'UsageError', code: '25001', message: /^inside the function of transaction\(\), use its argument \("tx"\)/ };
+const REFUSED = {
+  name: 'UsageError',
+  code: '25001',
+  message: /^inside the function of transaction\(\), use its argument \("tx"\)/
+};
 
 describe('Inside the function of a transaction', () => {
   for (const [name, ask] of Object.entries(ASKS)) {
@@ -90,7 +94,10 @@ describe('Inside the function of a transaction', () => {
         await other.end();
       })();`;
     const args = ['-e', program, JSON.stringify((await sharedServer()).config)];
-    const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: path.join(__dirname, '../../..'), timeout: 20000 });
+    const { stdout } = await promisify(execFile)(process.execPath, args, {
+      cwd: path.join(__dirname, '../../..'),
+      timeout: 20000
+    });
     assert.equal(stdout.trim(), String(parseInt(process.versions.node) < 24));
   });
 
@@ -102,18 +109,29 @@ describe('Inside the function of a transaction', () => {
     process.removeAllListeners('unhandledRejection');
     process.on('unhandledRejection', count);
     try {
-      function called() { assert.fail('called'); }
+      function called() {
+        assert.fail('called');
+      }
       for (const forget of [
-        () => { client.query('SELECT 1'); },
-        () => { client.query('SELECT 1').then(called.bind(null)); },
-        () => { client.query('SELECT 1').then(called); }
+        () => {
+          client.query('SELECT 1');
+        },
+        () => {
+          client.query('SELECT 1').then(called.bind(null));
+        },
+        () => {
+          client.query('SELECT 1').then(called);
+        }
       ]) {
         await client.transaction(async tx => {
           await tx.query('SELECT 1');
           forget();
         });
         await turn();
-        assert.deepEqual(rejections.map(({ name, code }) => [name, code]), [['UsageError', '25001']]);
+        assert.deepEqual(
+          rejections.map(({ name, code }) => [name, code]),
+          [['UsageError', '25001']]
+        );
         rejections.length = 0;
       }
     } finally {
@@ -151,7 +169,9 @@ describe('Inside the function of a transaction', () => {
   it('code may be started that outlives it, and asks the client when it is over', async () => {
     const client = await connected();
     let later, begin;
-    const begun = new Promise(resolve => { begin = resolve; });
+    const begun = new Promise(resolve => {
+      begin = resolve;
+    });
     await client.transaction(async tx => {
       later = begun.then(() => client.query('SELECT 3 AS three'));
       await tx.query('SELECT 1');
@@ -164,18 +184,23 @@ describe('Inside the function of a transaction', () => {
 
   it('of one that waits to begin, nothing is refused: its function has not been called', async () => {
     const client = await connected();
-    const [first, second] = [client.transaction(() => sleep(10)), client.transaction(async tx => (await tx.query('SELECT 1 AS one')).rows[0].one)];
+    const [first, second] = [
+      client.transaction(() => sleep(10)),
+      client.transaction(async tx => (await tx.query('SELECT 1 AS one')).rows[0].one)
+    ];
     const behind = client.query('SELECT 2 AS two');
     assert.deepEqual([await first, await second, (await behind).rows[0].two], [undefined, 1, 2]);
   });
 
   it('a connection that was lost does not refuse what a new one is asked', async () => {
     const client = await connected();
-    await client.transaction(async () => {
-      client.destroy();
-      await client.connect();
-      assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, '1');
-    }).catch(error => assert.equal(error.name, 'ConnectionError'));
+    await client
+      .transaction(async () => {
+        client.destroy();
+        await client.connect();
+        assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, '1');
+      })
+      .catch(error => assert.equal(error.name, 'ConnectionError'));
     assert.ok(client instanceof Client);
   });
 });

@@ -24,7 +24,9 @@ describe('A request on a lease', () => {
   it('lets nothing be sent behind it with `alone`', async () => {
     const client = await connected();
     let isOver = false;
-    client.batch([['SELECT pg_sleep(0.05)']], { alone: true }).then(() => { isOver = true; });
+    client.batch([['SELECT pg_sleep(0.05)']], { alone: true }).then(() => {
+      isOver = true;
+    });
     await client.query('SELECT 1');
     assert.ok(isOver);
   });

@@ -14,8 +14,15 @@ describe('statement_timeout', () => {
   it('cancels a query that takes longer, and no other', async () => {
     const client = await connected();
     const long = client.query('SELECT pg_sleep(60)', [], { statement_timeout: 30 });
-    await assert.rejects(long, error => error instanceof TimeoutError && error.code === '57014' && error.sent === true &&
-      /30 ms/.test(error.message) && /limits\.test\.js/.test(error.stack));
+    await assert.rejects(
+      long,
+      error =>
+        error instanceof TimeoutError &&
+        error.code === '57014' &&
+        error.sent === true &&
+        /30 ms/.test(error.message) &&
+        /limits\.test\.js/.test(error.stack)
+    );
     const behind = client.query('SELECT pg_sleep(0.06), 1 AS one', [], { statement_timeout: 30000 });
     assert.equal((await behind).rows[0].one, 1);
     await assert.rejects(client.batch([['SELECT pg_sleep(60)']], { statement_timeout: 10 }), { code: '57014' });
@@ -52,24 +59,42 @@ describe('An AbortError', () => {
       const asked = ask(controller.signal);
       await turn();
       controller.abort();
-      return asked.then(() => assert.fail('it was not aborted'), ({ name, sent }) => ({ name, sent }));
+      return asked.then(
+        () => assert.fail('it was not aborted'),
+        ({ name, sent }) => ({ name, sent })
+      );
     };
-    const [long, sent, unsent] = ['SELECT pg_sleep(60)', { name: 'AbortError', sent: true }, { name: 'AbortError', sent: false }];
+    const [long, sent, unsent] = [
+      'SELECT pg_sleep(60)',
+      { name: 'AbortError', sent: true },
+      { name: 'AbortError', sent: false }
+    ];
     const target = new Writable({ write() {} });
     for (const ask of [
-      signal => client.query(long, [], { signal }), signal => client.batch([long], { signal }), signal => client.simpleQuery(long, { signal }),
-      signal => client.cursor(long, [], { signal }).next(), signal => client.queryTo(target, long, [], { signal })
+      signal => client.query(long, [], { signal }),
+      signal => client.batch([long], { signal }),
+      signal => client.simpleQuery(long, { signal }),
+      signal => client.cursor(long, [], { signal }).next(),
+      signal => client.queryTo(target, long, [], { signal })
     ]) {
       assert.deepEqual(await abort(ask), sent, String(ask));
       await client.sync();
     }
     const aborted = AbortSignal.abort();
     await assert.rejects(client.query(long, [], { signal: aborted }), unsent);
-    await assert.rejects(client.transaction(() => {}, { signal: aborted }), unsent);
+    await assert.rejects(
+      client.transaction(() => {}, { signal: aborted }),
+      unsent
+    );
     const pool = endAfterTest(new Pool((await sharedServer()).config, { size: 1 }));
     for (const session of [client, pool]) {
       let leave;
-      const held = session.transaction(() => new Promise(resolve => { leave = resolve; }));
+      const held = session.transaction(
+        () =>
+          new Promise(resolve => {
+            leave = resolve;
+          })
+      );
       while (leave === undefined) await turn();
       assert.deepEqual(await abort(signal => session.query(long, [], { signal })), unsent);
       assert.deepEqual(await abort(signal => session.transaction(() => {}, { signal })), unsent);
@@ -88,7 +113,11 @@ describe('Queries with signals and time limits', () => {
     const cursor = client.cursor('SELECT generate_series(1, 3)', [], { batchSize: 1 });
     await cursor.next();
     const late = client.query('SELECT 1', [], { statement_timeout: 20 });
-    await assert.rejects(late, { code: '57014', sent: false, message: /of 20 ms: it waited for the transaction of a cursor$/ });
+    await assert.rejects(late, {
+      code: '57014',
+      sent: false,
+      message: /of 20 ms: it waited for the transaction of a cursor$/
+    });
     await cursor.return();
     await assert.rejects(client.query('SELECT pg_sleep(10)', [], { statement_timeout: 20 }), { message: /of 20 ms$/ });
     await client.query('CREATE TEMP TABLE copied (n int)');
@@ -104,9 +133,15 @@ describe('Queries with signals and time limits', () => {
     await client.query('SELECT $1::int AS i', [0]);
     const before = wire.stats.flights.toServer;
     const { signal } = new AbortController();
-    const results = await Promise.all(Array.from({ length: 100 }, (_, i) =>
-      client.query('SELECT $1::int AS i', [i], i % 2 === 0 ? { signal } : { statement_timeout: 60000 })));
-    assert.deepEqual(results.map(({ rows: [{ i }] }) => Number(i)), Array.from({ length: 100 }, (_, i) => i));
+    const results = await Promise.all(
+      Array.from({ length: 100 }, (_, i) =>
+        client.query('SELECT $1::int AS i', [i], i % 2 === 0 ? { signal } : { statement_timeout: 60000 })
+      )
+    );
+    assert.deepEqual(
+      results.map(({ rows: [{ i }] }) => Number(i)),
+      Array.from({ length: 100 }, (_, i) => i)
+    );
     assert.equal(wire.stats.flights.toServer - before, 1);
   });
 
@@ -125,7 +160,11 @@ describe('Queries with signals and time limits', () => {
     assert.ok(givenUpAt > begun && givenUpAt <= performance.now());
     assert.deepEqual([pipeline.held, pipeline.askedAt], [true, 0], 'one lives behind them');
     await assert.rejects(behind);
-    assert.deepEqual([pipeline.held, pipeline.givenUpAt, pipeline.askedAt], [true, givenUpAt, 0], 'one lives before them');
+    assert.deepEqual(
+      [pipeline.held, pipeline.givenUpAt, pipeline.askedAt],
+      [true, givenUpAt, 0],
+      'one lives before them'
+    );
     wire.resume();
     await living;
     await client.query('SELECT 1');
@@ -151,11 +190,18 @@ describe('Queries with signals and time limits', () => {
     }
     await turn();
     gc();
-    assert.deepEqual(values.map(each => each.deref() === undefined), [true, true, true, true]);
+    assert.deepEqual(
+      values.map(each => each.deref() === undefined),
+      [true, true, true, true]
+    );
     const kept = [];
-    const { head, scopes: { root } } = pipelineOf(client);
+    const {
+      head,
+      scopes: { root }
+    } = pipelineOf(client);
     for (const first of [head, root.first]) {
-      for (let each = first; each !== null; each = each.next) for (const { values } of each.queries ?? [each]) kept.push(values);
+      for (let each = first; each !== null; each = each.next)
+        for (const { values } of each.queries ?? [each]) kept.push(values);
     }
     assert.deepEqual(kept, [null, null, null, null]);
     client.destroy();

@@ -16,16 +16,24 @@ async function flightsOf(wire, work) {
   return wire.stats.flights.toServer - before;
 }
 
-const ask = (session, count) => Promise.all(Array.from({ length: count }, (_, i) => session.query('SELECT $1::int AS i', [i])));
+const ask = (session, count) =>
+  Promise.all(Array.from({ length: count }, (_, i) => session.query('SELECT $1::int AS i', [i])));
 
 describe('max_pipeline', () => {
   it('is the most requests in a flight: 1 sends the next one after the answer', async () => {
-    for (const [max_pipeline, flights] of [[0, 1], [1, 12], [2, 6]]) {
+    for (const [max_pipeline, flights] of [
+      [0, 1],
+      [1, 12],
+      [2, 6]
+    ]) {
       const { client, wire } = await proxied({ max_pipeline }, { delay: 2 });
       await client.query('SELECT $1::int AS i', [0]);
       const count = await flightsOf(wire, async () => {
         const results = await ask(client, 12);
-        assert.deepEqual(results.map(({ rows }) => Number(rows[0].i)), Array.from({ length: 12 }, (_, i) => i));
+        assert.deepEqual(
+          results.map(({ rows }) => Number(rows[0].i)),
+          Array.from({ length: 12 }, (_, i) => i)
+        );
       });
       assert.ok(max_pipeline < 2 ? count === flights : count >= flights, `${count} flights with ${max_pipeline}`);
     }
@@ -48,12 +56,16 @@ describe('max_pipeline', () => {
     await Promise.all([
       (async () => {
         let sum = 0;
-        for await (const row of client.cursor('SELECT i FROM generate_series(1, 10) i', [], { batchSize: 3 })) sum += Number(row.i);
+        for await (const row of client.cursor('SELECT i FROM generate_series(1, 10) i', [], { batchSize: 3 }))
+          sum += Number(row.i);
         assert.equal(sum, 55);
       })(),
       pipeline(['1\n', '2\n'], client.copyFrom('COPY t FROM STDIN')),
       client.transaction(async tx => {
-        await assert.rejects(tx.transaction(inner => inner.query('SELECT 1 / 0')), { code: '22012' });
+        await assert.rejects(
+          tx.transaction(inner => inner.query('SELECT 1 / 0')),
+          { code: '22012' }
+        );
         await Promise.all([tx.query('INSERT INTO t VALUES (3)'), tx.query('INSERT INTO t VALUES (4)')]);
       }),
       assert.rejects(client.query('SELECT 1 / 0'), { code: '22012' }),
@@ -80,9 +92,13 @@ describe('max_pipeline', () => {
   it('sends nothing before the server has let the client in', async () => {
     const server = await sharedServer();
     const client = endAfterTest(new Client({ ...server.config, require_auth: 'none', max_pipeline: 1 }));
-    const { pipeline: { earlyRequests } } = client.lease;
+    const {
+      pipeline: { earlyRequests }
+    } = client.lease;
     let given;
-    client.lease.pipeline.earlyRequests = function(...args) { return (given = earlyRequests.apply(this, args)); };
+    client.lease.pipeline.earlyRequests = function (...args) {
+      return (given = earlyRequests.apply(this, args));
+    };
     const [, { rows }] = await Promise.all([client.connect(), client.query('SELECT 1 AS n')]);
     assert.deepEqual([given, rows[0].n], [null, 1]);
   });
@@ -99,7 +115,8 @@ describe('max_pipeline', () => {
     const client = await connected({ max_pipeline: 1, statement_cache: 1 });
     await client.query('SELECT 1');
     let count = 0;
-    for await (const row of client.cursor('SELECT i FROM generate_series(1, 10) i', [], { batchSize: 3 })) count += row.columnCount;
+    for await (const row of client.cursor('SELECT i FROM generate_series(1, 10) i', [], { batchSize: 3 }))
+      count += row.columnCount;
     assert.equal(count, 10);
   });
 
@@ -107,7 +124,9 @@ describe('max_pipeline', () => {
     const proxy = await startProxy({ target: await sharedServer(), record: true });
     afterTest(() => proxy.stop());
     const { user, database } = await sharedServer();
-    const pool = endAfterTest(new Pool({ host: proxy.host, port: proxy.port, user, database, max_pipeline: 1 }, { size: 1 }));
+    const pool = endAfterTest(
+      new Pool({ host: proxy.host, port: proxy.port, user, database, max_pipeline: 1 }, { size: 1 })
+    );
     await pool.query('SELECT 1');
     const [wire] = proxy.connections;
     const flights = await flightsOf(wire, async () => {
@@ -130,7 +149,10 @@ describe('max_pipeline', () => {
     try {
       for (const max_pipeline of [0, 1, 2]) {
         const config = { host: proxy.host, port: proxy.port, user, database, max_pipeline };
-        for (const session of [endAfterTest(new Client(config)).on('error', () => {}), endAfterTest(new Pool(config, { size: 1 }))]) {
+        for (const session of [
+          endAfterTest(new Client(config)).on('error', () => {}),
+          endAfterTest(new Pool(config, { size: 1 }))
+        ]) {
           for (const by of [session, session.with({ 'app.tenant': 1 })]) {
             const id = i++;
             if (session instanceof Client) await session.connect();
@@ -150,9 +172,14 @@ describe('max_pipeline', () => {
 
   it('of 1 spreads what waits over the connections of a pool', async () => {
     const pool = endAfterTest(new Pool({ ...(await sharedServer()).config, max_pipeline: 1 }, { size: 4 }));
-    const results = await Promise.all(Array.from({ length: 40 }, () => pool.query('SELECT pg_backend_pid() AS pid, pg_sleep(0.01)')));
+    const results = await Promise.all(
+      Array.from({ length: 40 }, () => pool.query('SELECT pg_backend_pid() AS pid, pg_sleep(0.01)'))
+    );
     const counts = new Map();
-    for (const { rows: [{ pid }] } of results) counts.set(pid, (counts.get(pid) ?? 0) + 1);
+    for (const {
+      rows: [{ pid }]
+    } of results)
+      counts.set(pid, (counts.get(pid) ?? 0) + 1);
     assert.equal(counts.size, 4);
     assert.ok(Math.max(...counts.values()) < 20, [...counts.values()].join());
   });

@@ -4,12 +4,24 @@ const assert = require('node:assert/strict');
 const { PassThrough } = require('node:stream');
 const { setImmediate: turn } = require('node:timers/promises');
 const { AbortError, PostgresError } = require('../../..');
-const { sharedServer, connected, proxied, faked, answering, message, rowDescription, dataRow, ANSWER } = require('../../support');
+const {
+  sharedServer,
+  connected,
+  proxied,
+  faked,
+  answering,
+  message,
+  rowDescription,
+  dataRow,
+  ANSWER
+} = require('../../support');
 
 /** Calls back with the name of each promise that settles, in their order. */
 function inOrder(promises) {
   const order = [];
-  return Promise.all(Object.entries(promises).map(([name, promise]) => promise.then(() => order.push(name)))).then(() => order);
+  return Promise.all(Object.entries(promises).map(([name, promise]) => promise.then(() => order.push(name)))).then(
+    () => order
+  );
 }
 
 /** A table of the test's own, which every backend sees. */
@@ -48,9 +60,16 @@ describe('The connection', () => {
         for (const i of [1, 2, 3]) assert.equal((await cursor.next()).value.i, i);
         cursor.return(); // the loop would end with the answer to COMMIT, which comes together with those behind it
       })(),
-      batch: client.batch([['INSERT INTO t VALUES (4)'], ['SELECT sum(i) AS sum FROM t']]).then(([, { rows: [row] }]) => {
-        assert.equal(row.sum, 10);
-      }),
+      batch: client.batch([['INSERT INTO t VALUES (4)'], ['SELECT sum(i) AS sum FROM t']]).then(
+        ([
+          ,
+          {
+            rows: [row]
+          }
+        ]) => {
+          assert.equal(row.sum, 10);
+        }
+      ),
       simple: client.simpleQuery('DELETE FROM t; SELECT 1').then(([{ rowCount }]) => assert.equal(rowCount, 4)),
       last: client.query('SELECT count(*) AS n FROM t').then(({ rows: [row] }) => assert.equal(row.n, 0))
     });
@@ -84,7 +103,11 @@ describe('The connection', () => {
       client.batch([['SELECT 1']], { signal }),
       client.simpleQuery('SELECT 1', { signal })
     ];
-    const wrong = [client.query('COPY t FROM STDIN', [new Map()]), client.query('SELECT $1', [Symbol('x')]), client.query('COPY t FROM STDIN', ['\0'])];
+    const wrong = [
+      client.query('COPY t FROM STDIN', [new Map()]),
+      client.query('SELECT $1', [Symbol('x')]),
+      client.query('COPY t FROM STDIN', ['\0'])
+    ];
     const after = client.query('SELECT 2 AS two');
     abort.abort();
     for (const promise of given) await assert.rejects(promise, AbortError);
@@ -101,7 +124,9 @@ describe('The connection', () => {
     const { signal } = abort;
     const slow = client.query('SELECT pg_sleep(0.05)', [], { signal: new AbortController().signal });
     const all = Array.from({ length: 20000 }, (_, i) => {
-      return i % 2 ? client.query('COPY x FROM STDIN', [], { signal }) : client.cursor('SELECT 1', [], { signal }).next();
+      return i % 2
+        ? client.query('COPY x FROM STDIN', [], { signal })
+        : client.cursor('SELECT 1', [], { signal }).next();
     });
     abort.abort();
     const results = await Promise.allSettled(all);
@@ -136,7 +161,10 @@ describe('The connection', () => {
     await client.getResults(2);
     await assert.rejects(client.sync(), { code: '23505' });
     behind.push(client.query('SELECT count(*) AS n FROM t'));
-    for (const { rows: [row] } of await Promise.all(behind)) assert.equal(row.n, 0);
+    for (const {
+      rows: [row]
+    } of await Promise.all(behind))
+      assert.equal(row.n, 0);
   });
 });
 
@@ -148,10 +176,17 @@ describe('Promises', () => {
       const order = [];
       const note = name => () => order.push(name);
       await Promise.all([
-        client.query('SELECT 1/0').then(note('resolved'), note(1)), client.query('SELECT 1 AS one').then(note(2)),
-        client.query('SELECT 2 AS two').then(note(3)), client.query('SELEC').catch(note(4)), client.batch(['SELECT 1', 'SELEC']).catch(note(5)),
-        client.simpleQuery('SELECT 1/0').catch(note(6)), client.query('SELECT 3').then(note(7)), client.query('SELECT 1/0').catch(note(8)),
-        client.sync().then(note(9)), client.close('S', 'no').then(note(10)), client.query('SELECT 3').then(note(11))
+        client.query('SELECT 1/0').then(note('resolved'), note(1)),
+        client.query('SELECT 1 AS one').then(note(2)),
+        client.query('SELECT 2 AS two').then(note(3)),
+        client.query('SELEC').catch(note(4)),
+        client.batch(['SELECT 1', 'SELEC']).catch(note(5)),
+        client.simpleQuery('SELECT 1/0').catch(note(6)),
+        client.query('SELECT 3').then(note(7)),
+        client.query('SELECT 1/0').catch(note(8)),
+        client.sync().then(note(9)),
+        client.close('S', 'no').then(note(10)),
+        client.query('SELECT 3').then(note(11))
       ]);
       assert.deepEqual(order, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]);
     }
@@ -159,9 +194,16 @@ describe('Promises', () => {
 
   it('that reject show who awaits them, in a pipeline as well', async () => {
     const client = await connected();
-    async function asksTheServer(text) { return await client.query(text); }
-    const [failed, , also] = await Promise.allSettled([asksTheServer('SELECT 1/0'), asksTheServer('SELECT 1'), asksTheServer('SELEC')]);
-    for (const { reason } of [failed, also]) assert.match(reason.stack, /^PostgresError: .+\n(.*\n)*.*at async asksTheServer .*pipeline\.test\.js/);
+    async function asksTheServer(text) {
+      return await client.query(text);
+    }
+    const [failed, , also] = await Promise.allSettled([
+      asksTheServer('SELECT 1/0'),
+      asksTheServer('SELECT 1'),
+      asksTheServer('SELEC')
+    ]);
+    for (const { reason } of [failed, also])
+      assert.match(reason.stack, /^PostgresError: .+\n(.*\n)*.*at async asksTheServer .*pipeline\.test\.js/);
   });
 });
 
@@ -172,14 +214,22 @@ describe('A connection that is lost', () => {
     const { pipeline } = client.lease;
     const sent = client.query('SELECT pg_sleep(60)', [], { signal });
     pipeline.hold();
-    const waiting = [client.query('SELECT 1'), client.batch(['SELECT 2']), client.simpleQuery('SELECT 3'), client.cursor('SELECT 4').next(),
-      client.transaction(tx => tx.query('SELECT 5')), client.query('COPY users FROM STDIN'), client.query('SELECT 6', [], { signal })];
+    const waiting = [
+      client.query('SELECT 1'),
+      client.batch(['SELECT 2']),
+      client.simpleQuery('SELECT 3'),
+      client.cursor('SELECT 4').next(),
+      client.transaction(tx => tx.query('SELECT 5')),
+      client.query('COPY users FROM STDIN'),
+      client.query('SELECT 6', [], { signal })
+    ];
     await turn();
     await turn();
     const from = wire.recorded.toServer.length;
     client.destroy();
     await assert.rejects(sent, { name: 'ConnectionError', sent: true });
-    for (const { reason } of await Promise.allSettled(waiting)) assert.deepEqual([reason.name, reason.sent], ['ConnectionError', false], reason.stack);
+    for (const { reason } of await Promise.allSettled(waiting))
+      assert.deepEqual([reason.name, reason.sent], ['ConnectionError', false], reason.stack);
     await assert.rejects(client.query('SELECT 7'), { name: 'ConnectionError', sent: false });
     await assert.rejects(client.simpleQuery('SELECT 8'), { name: 'ConnectionError' });
     await turn();
@@ -191,7 +241,9 @@ describe('A connection that is lost', () => {
 describe('What a connection that is lost rejects', () => {
   it('has an error of its own, which shows its caller', async () => {
     const client = await connected();
-    async function asksTheServer() { return await client.query('SELECT pg_sleep(60)'); }
+    async function asksTheServer() {
+      return await client.query('SELECT pg_sleep(60)');
+    }
     const asked = [asksTheServer(), asksTheServer()];
     client.destroy();
     const [first, second] = (await Promise.allSettled(asked)).map(({ reason }) => reason);
@@ -227,15 +279,24 @@ describe('A transaction block that queries begin', () => {
 
   it('refuses transaction(), while queries and cursors go on in it', async () => {
     const client = await connected();
-    const refused = { name: 'UsageError', code: '25001', message: /^the transaction cannot begin in the block that a query has begun/ };
+    const refused = {
+      name: 'UsageError',
+      code: '25001',
+      message: /^the transaction cannot begin in the block that a query has begun/
+    };
     const [, transaction, row] = await Promise.allSettled([
-      client.query('BEGIN'), client.transaction(tx => tx.query('INSERT INTO pipeline VALUES (1)')), client.cursor('SELECT 1').next()
+      client.query('BEGIN'),
+      client.transaction(tx => tx.query('INSERT INTO pipeline VALUES (1)')),
+      client.cursor('SELECT 1').next()
     ]);
     assert.match(transaction.reason.message, refused.message);
     assert.match(row.reason.message, /^the transaction of a cursor cannot begin/);
     await client.query('ROLLBACK');
     await client.query('BEGIN');
-    await assert.rejects(client.transaction(() => {}), refused);
+    await assert.rejects(
+      client.transaction(() => {}),
+      refused
+    );
     client.startQuery('INSERT INTO pipeline VALUES (2) RETURNING id');
     assert.equal((await client.getResults()).rows[0].id, 2);
     const rows = [];
@@ -251,10 +312,17 @@ describe('A server that answers as none does', () => {
   it('ends the connection by 08P01 where it sends the result of a statement that it has not described', async () => {
     const failing = [ANSWER.error('57014', 'cancelled'), ANSWER.ready];
     for (const ask of [
-      client => client.query('SELECT a'), client => client.query('SELECT a', [], { stream: new PassThrough().resume() }),
+      client => client.query('SELECT a'),
+      client => client.query('SELECT a', [], { stream: new PassThrough().resume() }),
       client => client.queryTo(new PassThrough().resume(), 'SELECT a', [], { as: 'json' })
     ]) {
-      const client = await answering(...failing, ANSWER.bindComplete, dataRow('1'), message('C', 'SELECT 1\0'), ANSWER.ready);
+      const client = await answering(
+        ...failing,
+        ANSWER.bindComplete,
+        dataRow('1'),
+        message('C', 'SELECT 1\0'),
+        ANSWER.ready
+      );
       const [first, second] = await Promise.allSettled([client.query('SELECT a'), ask(client)]);
       assert.equal(first.reason.code, '57014');
       assert.equal(second.reason.code, '08P01');
@@ -265,9 +333,14 @@ describe('A server that answers as none does', () => {
   it('ends the connection by 08P01 whatever our code throws at its bytes', async () => {
     const client = await answering(ANSWER.parseComplete, ANSWER.ready);
     client.lease.pipeline.head = null;
-    client.lease.pipeline.message = () => { throw new RangeError('beyond the end'); };
-    await assert.rejects(client.query('SELECT a'),
-      { name: 'ConnectionError', code: '08P01', message: /an answer that cannot be read \(beyond the end\)/ });
+    client.lease.pipeline.message = () => {
+      throw new RangeError('beyond the end');
+    };
+    await assert.rejects(client.query('SELECT a'), {
+      name: 'ConnectionError',
+      code: '08P01',
+      message: /an answer that cannot be read \(beyond the end\)/
+    });
   });
 });
 
@@ -288,7 +361,11 @@ describe('A query whose statement is stale', () => {
 
   it('is sent again where its result goes to a stream, also if it writes', async () => {
     const client = await connected();
-    for (const text of ['SELECT * FROM pipeline', 'UPDATE pipeline SET v = v RETURNING *', 'DELETE FROM pipeline RETURNING *']) {
+    for (const text of [
+      'SELECT * FROM pipeline',
+      'UPDATE pipeline SET v = v RETURNING *',
+      'DELETE FROM pipeline RETURNING *'
+    ]) {
       await table();
       const ask = () => client.queryTo(new PassThrough().resume(), text);
       await ask();
@@ -303,8 +380,14 @@ describe('A query whose statement is stale', () => {
     await select(client);
     await alter();
     const stale = assert.rejects(select(client), { code: '0A000' });
-    const results = await Promise.all([client.transaction(tx => tx.query('SELECT 1 AS one')), client.query('SELECT 2 AS two')]);
-    assert.deepEqual(results.map(({ rows: [row] }) => row[0]), [1, 2]);
+    const results = await Promise.all([
+      client.transaction(tx => tx.query('SELECT 1 AS one')),
+      client.query('SELECT 2 AS two')
+    ]);
+    assert.deepEqual(
+      results.map(({ rows: [row] }) => row[0]),
+      [1, 2]
+    );
     await stale;
     assert.equal((await select(client)).rowParser.columns.length, 3);
   });
@@ -313,14 +396,19 @@ describe('A query whose statement is stale', () => {
     const text = 'DELETE FROM pipeline RETURNING *';
     const sink = () => new PassThrough().resume();
     for (const ask of [
-      client => client.query(text), client => client.query(text, [], { stream: sink() }), client => client.queryTo(sink(), text)
+      client => client.query(text),
+      client => client.query(text, [], { stream: sink() }),
+      client => client.queryTo(sink(), text)
     ]) {
       await table();
       const client = await connected();
       await ask(client);
       await alter();
       const results = await Promise.allSettled([ask(client), client.query('INSERT INTO pipeline VALUES (1)')]);
-      assert.deepEqual(results.map(({ reason }) => reason && reason.code), ['0A000', undefined]);
+      assert.deepEqual(
+        results.map(({ reason }) => reason && reason.code),
+        ['0A000', undefined]
+      );
       assert.deepEqual(await ids(client), [1]);
       assert.equal((await client.query(text)).rowCount, 1);
     }
@@ -332,9 +420,16 @@ describe('A query whose statement is stale', () => {
     await select(client);
     const results = await Promise.all([
       client.query('ALTER TABLE pipeline ADD COLUMN w int'),
-      select(client), client.query('SELECT 1 AS one'), select(client), client.query("SELECT 'one'"), select(client)
+      select(client),
+      client.query('SELECT 1 AS one'),
+      select(client),
+      client.query("SELECT 'one'"),
+      select(client)
     ]);
-    assert.deepEqual(results.map(({ rowParser }) => rowParser && rowParser.columns.length), [undefined, 3, 1, 3, 1, 3]);
+    assert.deepEqual(
+      results.map(({ rowParser }) => rowParser && rowParser.columns.length),
+      [undefined, 3, 1, 3, 1, 3]
+    );
   });
 
   it('is not sent again where something behind it failed: that may have done something all the same', async () => {
@@ -355,7 +450,9 @@ describe('A query whose statement is stale', () => {
     await alter();
     const bytes = Buffer.from('cd');
     const stale = query(bytes);
-    await new Promise(resolve => { process.nextTick(resolve); });
+    await new Promise(resolve => {
+      process.nextTick(resolve);
+    });
     bytes.fill(0);
     assert.equal((await stale).rows[0].bytes.toString(), 'cd');
     await query(Buffer.from('ef'));
@@ -374,7 +471,8 @@ describe('A query whose statement is stale', () => {
       },
       async client => {
         let rows = 0;
-        for await (const row of client.cursor('SELECT generate_series(1, 10)', [], { batchSize: 3 })) rows += row.columnCount;
+        for await (const row of client.cursor('SELECT generate_series(1, 10)', [], { batchSize: 3 }))
+          rows += row.columnCount;
         assert.equal(rows, 10);
       }
     ]) {
@@ -448,7 +546,9 @@ describe('What the server says between answers', () => {
     const others = process.listeners('uncaughtException');
     process.removeAllListeners('uncaughtException');
     process.on('uncaughtException', error => thrown.push(error.message));
-    const boom = name => () => { throw new Error(name); };
+    const boom = name => () => {
+      throw new Error(name);
+    };
     try {
       for (const name of ['notice', 'notification', 'parameter', 'error', 'end', 'drain']) client.on(name, boom(name));
       client.onNotice = boom('onNotice');
@@ -460,7 +560,8 @@ describe('What the server says between answers', () => {
       await behind;
       assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, 1);
       await turn();
-      for (const name of ['notice', 'onNotice', 'notification', 'onNotification', 'parameter']) assert.ok(thrown.includes(name), name);
+      for (const name of ['notice', 'onNotice', 'notification', 'onNotification', 'parameter'])
+        assert.ok(thrown.includes(name), name);
       const waiting = client.query('SELECT pg_sleep(60)');
       await (await sharedServer()).sql(`SELECT pg_terminate_backend(${client.processId})`);
       await assert.rejects(waiting, { name: /Error$/ });
@@ -474,7 +575,12 @@ describe('What the server says between answers', () => {
   });
 
   it('is no part of a row that cannot come yet', async () => {
-    const client = await answering(ANSWER.parseComplete, ANSWER.noParameters, rowDescription('a'), dataRow('x'.repeat(1e6)));
+    const client = await answering(
+      ANSWER.parseComplete,
+      ANSWER.noParameters,
+      rowDescription('a'),
+      dataRow('x'.repeat(1e6))
+    );
     const target = new PassThrough();
     await assert.rejects(client.queryTo(target, 'SELECT a'), { name: 'ConnectionError', code: '08P01' });
     assert.equal(target.read(), null);
@@ -488,7 +594,11 @@ describe('What the server says between answers', () => {
         if (i % 100 === 0) await turn();
       }
     });
-    await assert.rejects(client.query('SELECT 1'), { name: 'ConnectionError', code: '08P01', message: /more than 1000 parameters/ });
+    await assert.rejects(client.query('SELECT 1'), {
+      name: 'ConnectionError',
+      code: '08P01',
+      message: /more than 1000 parameters/
+    });
     assert.equal(client.state, 'closed');
     assert.ok(Object.keys(client.serverParameters).length <= 1000);
   });

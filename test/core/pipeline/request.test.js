@@ -24,7 +24,7 @@ describe('Request', () => {
     await assert.rejects(rejected.promise, error);
   });
 
-  it('rejects with the server\'s error when ReadyForQuery comes, not before', async () => {
+  it("rejects with the server's error when ReadyForQuery comes, not before", async () => {
     const request = open(new Request());
     give(request, ANSWER.error('22012', 'division by zero'));
     assert.deepEqual([request.pending, request.state], [true, State.Failed]);
@@ -49,8 +49,10 @@ describe('Request', () => {
 
   it('refuses every other message', () => {
     const request = new Request();
-    assert.throws(() => give(request, message('C', 'SELECT 1\0')),
-      { code: '08P01', message: 'protocol violation: unexpected CommandComplete (state Waiting)' });
+    assert.throws(() => give(request, message('C', 'SELECT 1\0')), {
+      code: '08P01',
+      message: 'protocol violation: unexpected CommandComplete (state Waiting)'
+    });
     assert.throws(() => give(request, hex('ff 00000004')), { message: /unexpected a message of type 0xff/ });
   });
 
@@ -81,4 +83,3 @@ describe('Request', () => {
     assert.deepEqual([request.state, request.error], [State.Waiting, undefined]);
   });
 });
-

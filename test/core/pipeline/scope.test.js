@@ -9,7 +9,9 @@ const entry = name => ({ name, next: null });
 function make() {
   const settled = [];
   const pipeline = {
-    head: null, status: 'I', statements: { turning: undefined },
+    head: null,
+    status: 'I',
+    statements: { turning: undefined },
     reject: (request, error) => settled.push([request.name, error.message])
   };
   const scopes = new Scopes(pipeline);
@@ -39,7 +41,10 @@ describe('A scope', () => {
     const { scope, root } = make();
     const outer = scope('outer');
     const inner = scope('inner', {}, outer);
-    assert.deepEqual([inner.isInside(outer), inner.isInside(root), outer.isInside(inner), inner.isInside(inner)], [true, true, false, false]);
+    assert.deepEqual(
+      [inner.isInside(outer), inner.isInside(root), outer.isInside(inner), inner.isInside(inner)],
+      [true, true, false, false]
+    );
   });
 });
 
@@ -73,7 +78,9 @@ describe('The scopes of a connection', () => {
     root.push(scope('block', { block: true, lost: error => errors.push(error().message) }));
     root.push(entry('query'));
     assert.equal(next('T').name, 'query');
-    assert.deepEqual(errors, ['block cannot begin in the block that a query has begun: end that first by COMMIT or ROLLBACK']);
+    assert.deepEqual(errors, [
+      'block cannot begin in the block that a query has begun: end that first by COMMIT or ROLLBACK'
+    ]);
   });
 
   it('let a block wait until it is known whether a query has begun one, and not behind the end of another', () => {
@@ -94,7 +101,10 @@ describe('The scopes of a connection', () => {
     assert.equal(next(), block);
     block.ending = true;
     assert.deepEqual([next().name, block.ended], ['COMMIT', false]);
-    assert.deepEqual([next('T', { turning: { controlsBlock: true } }).name, block.ended, scopes.active], ['outside', true, root]);
+    assert.deepEqual(
+      [next('T', { turning: { controlsBlock: true } }).name, block.ended, scopes.active],
+      ['outside', true, root]
+    );
   });
 
   it('reject what waits in a scope that is over, and all that comes later', () => {
@@ -156,7 +166,10 @@ describe('The scopes of a connection', () => {
     root.push(entry('outside'));
     let count = 0;
     scopes.lose(() => new Error(`gone ${++count}`));
-    assert.deepEqual(settled.map(([name]) => name), ['inside', 'outside']);
+    assert.deepEqual(
+      settled.map(([name]) => name),
+      ['inside', 'outside']
+    );
     assert.notEqual(settled[0][1], settled[1][1], 'each has an error of its own');
     assert.deepEqual(lost, ['entered', 'block']);
     assert.throws(() => scopes.check(root), { message: /^gone \d$/ });

@@ -9,52 +9,115 @@ const { connected } = require('../../support');
 describe('firstWord', () => {
   it('is the first word behind white space, comments, semicolons and parentheses, in lower case', () => {
     for (const [text, word] of [
-      ['SELECT 1', 'select'], [' \n\t;( Insert INTO', 'insert'], ['-- a\n--b\nupdate', 'update'], ['/* a */ /* b */with', 'with'],
-      ['', ''], ['--', ''], ['/*', ''], ['/* select', ''], ['-- select', ''], ['"select" 1', ''], ['$1', ''], ['select', 'select'],
-      ['begin;', 'begin'], ['a1', 'a'], ['- select', ''], ['/select', '']
-    ]) assert.equal(firstWord(text), word, text);
+      ['SELECT 1', 'select'],
+      [' \n\t;( Insert INTO', 'insert'],
+      ['-- a\n--b\nupdate', 'update'],
+      ['/* a */ /* b */with', 'with'],
+      ['', ''],
+      ['--', ''],
+      ['/*', ''],
+      ['/* select', ''],
+      ['-- select', ''],
+      ['"select" 1', ''],
+      ['$1', ''],
+      ['select', 'select'],
+      ['begin;', 'begin'],
+      ['a1', 'a'],
+      ['- select', ''],
+      ['/select', '']
+    ])
+      assert.equal(firstWord(text), word, text);
   });
 });
 
 describe('rollbacksTo', () => {
   it('counts what has the tag of ROLLBACK and keeps the block, in any spelling', () => {
     for (const [text, count] of [
-      ['ROLLBACK TO a', 1], ['rollback work to savepoint a', 1], ['Rollback/**/Transaction -- x\n TO "a"; ROLLBACK TO b', 2], ['', 0],
-      ['ROLLBACK', 0], ['ROLLBACK; SET a TO b', 0], ['ROLLBACK AND CHAIN -- to a', 0], ["SELECT 'rollback to a', \"rollback to\"", 0],
-      ['ROLLBACK WORK AND CHAIN', 0], ['work to', 0], ['x rollback to', 1]
-    ]) assert.equal(rollbacksTo(text), count, text);
+      ['ROLLBACK TO a', 1],
+      ['rollback work to savepoint a', 1],
+      ['Rollback/**/Transaction -- x\n TO "a"; ROLLBACK TO b', 2],
+      ['', 0],
+      ['ROLLBACK', 0],
+      ['ROLLBACK; SET a TO b', 0],
+      ['ROLLBACK AND CHAIN -- to a', 0],
+      ['SELECT \'rollback to a\', "rollback to"', 0],
+      ['ROLLBACK WORK AND CHAIN', 0],
+      ['work to', 0],
+      ['x rollback to', 1]
+    ])
+      assert.equal(rollbacksTo(text), count, text);
   });
 });
 
 describe('copyDirection', () => {
   it('knows a COPY FROM STDIN in any spelling', () => {
     for (const text of [
-      'COPY t FROM STDIN', 'COPY t FROM STDOUT', 'copy t(a, b) from stdin', ' \n\tCoPy t\nFROM\nSTDIN (FORMAT csv)',
-      '-- why\nCOPY t FROM STDIN', '/* a */ /* b */ COPY t FROM STDIN', '/**/--\n/* x */copy t from stdin;',
-      'COPY "from" FROM STDIN WITH (FORMAT binary)', 'COPY t FROM /* x */ STDIN', 'COPY t FROM--\nSTDIN',
-      ';COPY t FROM STDIN', '; /* x */ ; COPY t FROM STDIN', "COPY t FROM STDIN (DELIMITER ')', NULL 'TO STDOUT')",
-      'COPY "to stdout" FROM STDIN', 'COPY t (a, "b)") FROM STDIN', 'COPY stdin FROM STDIN', 'COPY stdout FROM STDIN',
+      'COPY t FROM STDIN',
+      'COPY t FROM STDOUT',
+      'copy t(a, b) from stdin',
+      ' \n\tCoPy t\nFROM\nSTDIN (FORMAT csv)',
+      '-- why\nCOPY t FROM STDIN',
+      '/* a */ /* b */ COPY t FROM STDIN',
+      '/**/--\n/* x */copy t from stdin;',
+      'COPY "from" FROM STDIN WITH (FORMAT binary)',
+      'COPY t FROM /* x */ STDIN',
+      'COPY t FROM--\nSTDIN',
+      ';COPY t FROM STDIN',
+      '; /* x */ ; COPY t FROM STDIN',
+      "COPY t FROM STDIN (DELIMITER ')', NULL 'TO STDOUT')",
+      'COPY "to stdout" FROM STDIN',
+      'COPY t (a, "b)") FROM STDIN',
+      'COPY stdin FROM STDIN',
+      'COPY stdout FROM STDIN',
       "COPY t FROM STDIN (NULL ';') ; -- over\n; /* and over */"
-    ]) assert.equal(copyDirection(text), 'in', text);
+    ])
+      assert.equal(copyDirection(text), 'in', text);
   });
 
   it('knows a COPY TO STDOUT in any spelling, also of a query with FROM', () => {
     for (const text of [
-      'COPY t TO STDOUT', '/* x */ copy (SELECT 1)\nto stdout (FORMAT csv)', '--\n COPY t TO STDOUT', 'COPY t TO STDIN',
-      'COPY (SELECT a FROM t) TO STDOUT', "COPY (SELECT ') FROM STDIN' FROM t) TO STDOUT", 'COPY (SELECT $$) FROM STDIN$$ FROM t) TO STDOUT',
-      "COPY (SELECT E'\\') FROM STDIN' FROM t) TO STDOUT", 'COPY (SELECT * FROM stdin) TO STDOUT',
-      'COPY (SELECT $a$ $$ ) FROM STDIN $a$) TO STDOUT', 'COPY (SELECT 1 -- ) FROM STDIN\n) TO STDOUT', 'COPY "from stdin" TO STDOUT',
-      'COPY stdin TO STDOUT', 'COPY stdout TO STDOUT'
-    ]) assert.equal(copyDirection(text), 'out', text);
+      'COPY t TO STDOUT',
+      '/* x */ copy (SELECT 1)\nto stdout (FORMAT csv)',
+      '--\n COPY t TO STDOUT',
+      'COPY t TO STDIN',
+      'COPY (SELECT a FROM t) TO STDOUT',
+      "COPY (SELECT ') FROM STDIN' FROM t) TO STDOUT",
+      'COPY (SELECT $$) FROM STDIN$$ FROM t) TO STDOUT',
+      "COPY (SELECT E'\\') FROM STDIN' FROM t) TO STDOUT",
+      'COPY (SELECT * FROM stdin) TO STDOUT',
+      'COPY (SELECT $a$ $$ ) FROM STDIN $a$) TO STDOUT',
+      'COPY (SELECT 1 -- ) FROM STDIN\n) TO STDOUT',
+      'COPY "from stdin" TO STDOUT',
+      'COPY stdin TO STDOUT',
+      'COPY stdout TO STDOUT'
+    ])
+      assert.equal(copyDirection(text), 'out', text);
   });
 
   it('takes nothing else for one', () => {
     for (const text of [
-      "COPY t FROM '/file'", "COPY t TO '/file'", "COPY t TO PROGRAM 'stdout'", "SELECT 'COPY t FROM STDIN'", '', '--', '/*', '/* COPY',
-      '-- COPY t FROM STDIN', '/* COPY t FROM STDIN */ SELECT 1', 'COPYING t FROM STDIN', 'INSERT INTO copy SELECT * FROM stdin',
-      'COPY (SELECT a FROM stdins', 'COPY t FROM "STDIN"', "COPY t FROM 'STDIN'", 'COPY',
-      "COPY stdin FROM '/file'", "COPY stdin TO '/file'", "COPY stdout TO PROGRAM 'x'", 'COPY stdin',
-    ]) assert.equal(copyDirection(text), undefined, text);
+      "COPY t FROM '/file'",
+      "COPY t TO '/file'",
+      "COPY t TO PROGRAM 'stdout'",
+      "SELECT 'COPY t FROM STDIN'",
+      '',
+      '--',
+      '/*',
+      '/* COPY',
+      '-- COPY t FROM STDIN',
+      '/* COPY t FROM STDIN */ SELECT 1',
+      'COPYING t FROM STDIN',
+      'INSERT INTO copy SELECT * FROM stdin',
+      'COPY (SELECT a FROM stdins',
+      'COPY t FROM "STDIN"',
+      "COPY t FROM 'STDIN'",
+      'COPY',
+      "COPY stdin FROM '/file'",
+      "COPY stdin TO '/file'",
+      "COPY stdout TO PROGRAM 'x'",
+      'COPY stdin'
+    ])
+      assert.equal(copyDirection(text), undefined, text);
   });
 
   it('does not see one behind a nested comment, which ends the connection by an error', async () => {
@@ -100,8 +163,13 @@ describe('Whatever looks at SQL', () => {
   const { SimpleQueryRequest } = require('../../../lib/core/requests');
   const LENGTH = 2e5;
 
-  it('takes a literal of 12 million characters', () => { // the stack of a group that repeats has overflowed by then
-    for (const [quote, end] of [["'", "'"], ["E'", "'"], ['"', '"']]) {
+  it('takes a literal of 12 million characters', () => {
+    // the stack of a group that repeats has overflowed by then
+    for (const [quote, end] of [
+      ["'", "'"],
+      ["E'", "'"],
+      ['"', '"']
+    ]) {
       for (const piece of [quote.at(-1).repeat(2), '\\\\', 'x']) {
         const literal = quote + piece.repeat(12e6 / piece.length) + end;
         assert.equal(copyDirection(`COPY (SELECT ${literal}) TO STDOUT`), 'out');
@@ -111,8 +179,44 @@ describe('Whatever looks at SQL', () => {
   }).timeout(120000);
 
   it('takes time that is linear in the text, whatever it is made of', () => {
-    for (const piece of [' ', '/*a', '*/', '/* ', 'copy ', 'copy(', '(', ')', "'", "''", "E'\\", '"', '""', '$', '$$', '$a', '$a$', '$1$', '--', '--\n', ';', '\n', '\t\n',
-      'copy stdin ', 'rollback ', 'rollback work ', 'from ', "E'", 'e', '_', '\\', 'ä', '/', '-', 'std', '\u2028']) {
+    for (const piece of [
+      ' ',
+      '/*a',
+      '*/',
+      '/* ',
+      'copy ',
+      'copy(',
+      '(',
+      ')',
+      "'",
+      "''",
+      "E'\\",
+      '"',
+      '""',
+      '$',
+      '$$',
+      '$a',
+      '$a$',
+      '$1$',
+      '--',
+      '--\n',
+      ';',
+      '\n',
+      '\t\n',
+      'copy stdin ',
+      'rollback ',
+      'rollback work ',
+      'from ',
+      "E'",
+      'e',
+      '_',
+      '\\',
+      'ä',
+      '/',
+      '-',
+      'std',
+      '\u2028'
+    ]) {
       const hostile = piece.repeat(LENGTH / piece.length);
       for (const before of ['', 'copy ', 'rollback ', "copy E'", 'copy (', 'update']) {
         for (const text of [before + hostile, `${before + hostile}!`]) {
@@ -122,7 +226,10 @@ describe('Whatever looks at SQL', () => {
           rollbacksTo(text);
           assert.ok(new SimpleQueryRequest(text));
           const { user, system } = process.cpuUsage(begun);
-          assert.ok(user + system < 1e6, `${JSON.stringify(before)} and ${JSON.stringify(piece)}: ${(user + system) / 1000} ms`);
+          assert.ok(
+            user + system < 1e6,
+            `${JSON.stringify(before)} and ${JSON.stringify(piece)}: ${(user + system) / 1000} ms`
+          );
         }
       }
     }

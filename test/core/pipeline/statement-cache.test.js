@@ -8,7 +8,9 @@ const { sharedServer, connected, proxied, faked, commandComplete, ANSWER } = req
 
 /** The texts that the server has prepared, in the order in which it got them. */
 async function prepared(client) {
-  const { rows } = await client.query('SELECT statement FROM pg_prepared_statements ORDER BY prepare_time, name', [], { cache: false });
+  const { rows } = await client.query('SELECT statement FROM pg_prepared_statements ORDER BY prepare_time, name', [], {
+    cache: false
+  });
   return rows.map(row => row.statement);
 }
 
@@ -25,8 +27,12 @@ describe('The statement cache', () => {
   it('names no text above 16 kB, and keeps at most 512 kB of them, since a server process needs many times that', async () => {
     const client = await connected();
     const insert = length => `SELECT '${'x'.repeat(length - 9)}'`;
-    for (const length of [16384, 16385]) assert.equal((await client.query(insert(length))).rows[0][0].length, length - 9);
-    assert.deepEqual((await prepared(client)).map(text => text.length), [16384]);
+    for (const length of [16384, 16385])
+      assert.equal((await client.query(insert(length))).rows[0][0].length, length - 9);
+    assert.deepEqual(
+      (await prepared(client)).map(text => text.length),
+      [16384]
+    );
     await client.query('SELECT 1', [], { paramTypes: new Array(65535).fill(23) }).catch(() => {});
     for (let i = 0; i < 100; i++) await client.query(insert(10000 + i));
     const texts = await prepared(client);
@@ -39,11 +45,21 @@ describe('The statement cache', () => {
 
   it('gets a generic plan after five uses, unless plan_cache_mode or cache say otherwise', async function () {
     skipBefore(this, 14, 'generic_plans of pg_prepared_statements');
-    for (const [config, options, generic] of [[{}, {}, [4]], [{ plan_cache_mode: 'force_custom_plan' }, {}, [0]], [{}, { cache: false }, []]]) {
+    for (const [config, options, generic] of [
+      [{}, {}, [4]],
+      [{ plan_cache_mode: 'force_custom_plan' }, {}, [0]],
+      [{}, { cache: false }, []]
+    ]) {
       const client = await connected(config);
       for (let i = 0; i < 9; i++) await client.query('SELECT oid FROM pg_class WHERE oid = $1', [i], options);
-      const { rows } = await client.query('SELECT generic_plans::int AS n FROM pg_prepared_statements', [], { cache: false, decode: true });
-      assert.deepEqual(rows.map(({ n }) => n), generic);
+      const { rows } = await client.query('SELECT generic_plans::int AS n FROM pg_prepared_statements', [], {
+        cache: false,
+        decode: true
+      });
+      assert.deepEqual(
+        rows.map(({ n }) => n),
+        generic
+      );
     }
   });
 
@@ -108,11 +124,12 @@ describe('The statement cache', () => {
       () => client.simpleQuery('DEALLOCATE ALL'),
       () => client.simpleQuery('SELECT 1; DEALLOCATE ALL; SELECT 2'),
       () => client.batch([['SELECT 1'], ['DEALLOCATE ALL'], ['SELECT 1']]),
-      () => client.transaction(async tx => {
-        await tx.query('SELECT $1::int', [1]);
-        await tx.query('DEALLOCATE ALL');
-        await tx.query('SELECT $1::int', [1]);
-      }),
+      () =>
+        client.transaction(async tx => {
+          await tx.query('SELECT $1::int', [1]);
+          await tx.query('DEALLOCATE ALL');
+          await tx.query('SELECT $1::int', [1]);
+        }),
       () => client.query("DO $$ BEGIN EXECUTE 'DEALLOCATE ALL'; END $$")
     ]) {
       assert.equal((await client.query('SELECT $1::int AS i', [5])).rows[0].i, 5);
@@ -128,10 +145,13 @@ describe('The statement cache', () => {
   it('reports inside a transaction block what it cannot repeat there', async () => {
     const client = await connected();
     await client.query('SELECT $1::int AS i', [5]);
-    await assert.rejects(client.transaction(async tx => {
-      await tx.query("DO $$ BEGIN EXECUTE 'DEALLOCATE ALL'; END $$");
-      await tx.query('SELECT $1::int AS i', [6]);
-    }), { code: '26000' });
+    await assert.rejects(
+      client.transaction(async tx => {
+        await tx.query("DO $$ BEGIN EXECUTE 'DEALLOCATE ALL'; END $$");
+        await tx.query('SELECT $1::int AS i', [6]);
+      }),
+      { code: '26000' }
+    );
     assert.equal((await client.query('SELECT $1::int AS i', [7])).rows[0].i, 7);
   });
 
@@ -148,16 +168,26 @@ describe('The statement cache', () => {
     for (const fail of [
       (client, text) => client.query(text, [{}]),
       (client, text) => client.query(text, ['x']),
-      (client, text) => client.batch([[text, [1]], ['SELECT $1', [new Map()]]]),
+      (client, text) =>
+        client.batch([
+          [text, [1]],
+          ['SELECT $1', [new Map()]]
+        ]),
       (client, text) => client.batch([['SET a.b = c'], [text, [1]], ['SELECT $1', [new Map()]]]),
       (client, text) => client.batch([['SELECT 1/0'], [text, [1]]]),
       (client, text) => client.batch([['SELEC'], [text, [1]], [text, [2]]]),
-      (client, text) => client.batch([[text, [1]], [text, ['x']], [text, [3]]]),
+      (client, text) =>
+        client.batch([
+          [text, [1]],
+          [text, ['x']],
+          [text, [3]]
+        ]),
       (client, text) => Promise.all([client.query('SET a.b'), client.query(text, [1])]),
-      (client, text) => client.transaction(async tx => {
-        await tx.query('SELECT 1/0').catch(() => {});
-        await tx.query(text, [1]);
-      })
+      (client, text) =>
+        client.transaction(async tx => {
+          await tx.query('SELECT 1/0').catch(() => {});
+          await tx.query(text, [1]);
+        })
     ]) {
       const { client, wire } = await proxied();
       const text = 'SELECT $1::int AS later';
@@ -191,7 +221,10 @@ describe('The statement cache', () => {
     await client.query(make);
     await client.query('DROP TABLE later');
     const outcomes = await Promise.allSettled([insert, make, insert, insert].map(text => client.query(text)));
-    assert.deepEqual(outcomes.map(({ reason }) => reason?.code), ['42P01', undefined, undefined, undefined]);
+    assert.deepEqual(
+      outcomes.map(({ reason }) => reason?.code),
+      ['42P01', undefined, undefined, undefined]
+    );
   });
 
   it('closes nothing behind a COPY that wants data', async () => {
@@ -205,18 +238,28 @@ describe('The statement cache', () => {
 
   it('repeats only once, whatever the server says', async () => {
     const requests = [];
-    const fake = await faked(async conversation => {
-      requests.push(await conversation.request());
-      conversation.say(ANSWER.described('a'), commandComplete('SELECT 0'), ANSWER.ready);
-      for (;;) {
+    const fake = await faked(
+      async conversation => {
         requests.push(await conversation.request());
-        conversation.say(ANSWER.error('26000', 'no statement'), ANSWER.ready);
-      }
-    }, { statement_cache: 10 });
+        conversation.say(ANSWER.described('a'), commandComplete('SELECT 0'), ANSWER.ready);
+        for (;;) {
+          requests.push(await conversation.request());
+          conversation.say(ANSWER.error('26000', 'no statement'), ANSWER.ready);
+        }
+      },
+      { statement_cache: 10 }
+    );
     await fake.query('SELECT a');
     await assert.rejects(fake.query('SELECT a'), { code: '26000' });
     assert.deepEqual(requests.slice(0, 2), ['PDBES', 'BES']);
-    assert.deepEqual(requests.slice(2).map(types => types.replace(/^CS?/, '')).filter(Boolean), ['PDBES'], 'with a Parse of its own');
+    assert.deepEqual(
+      requests
+        .slice(2)
+        .map(types => types.replace(/^CS?/, ''))
+        .filter(Boolean),
+      ['PDBES'],
+      'with a Parse of its own'
+    );
 
     const client = await connected();
     await client.query('SELECT 1');
@@ -232,9 +275,27 @@ describe('The statement cache', () => {
     const asks = [
       () => client.query(text).then(({ rows: [row] }) => row.toObject()),
       () => client.query(text, [], { cache: false }).then(({ rows: [row] }) => row.toObject()),
-      () => client.batch([[text], ['SELECT 1']]).then(([{ rows: [row] }]) => row.toObject()),
-      () => client.cursor(text).next().then(({ value }) => value.toObject()),
-      () => client.simpleQuery(text).then(([{ rows: [row] }]) => row.toObject()),
+      () =>
+        client.batch([[text], ['SELECT 1']]).then(
+          ([
+            {
+              rows: [row]
+            }
+          ]) => row.toObject()
+        ),
+      () =>
+        client
+          .cursor(text)
+          .next()
+          .then(({ value }) => value.toObject()),
+      () =>
+        client.simpleQuery(text).then(
+          ([
+            {
+              rows: [row]
+            }
+          ]) => row.toObject()
+        ),
       () => client.transaction(tx => tx.query(text)).then(({ rows: [row] }) => row.toObject())
     ];
     for (const ask of asks.slice(0, -1)) {
@@ -256,10 +317,16 @@ describe('A statement whose types have changed on another connection', () => {
   const MOOD = "CREATE TYPE mood AS ENUM ('ok', 'sad'); CREATE TABLE typed (a mood); INSERT INTO typed VALUES ('ok')";
   const F = 'CREATE FUNCTION typed_f(int) RETURNS int LANGUAGE sql AS $$ SELECT $1 + 1 $$';
   const INSERT = 'INSERT INTO typed VALUES ($1)';
-  const TEXTS = [INSERT, `${INSERT} RETURNING a`, 'SELECT a FROM typed WHERE a = $1', 'UPDATE typed SET a = $1 WHERE a = $1',
-    'SELECT a FROM typed WHERE a IN ($1)'];
+  const TEXTS = [
+    INSERT,
+    `${INSERT} RETURNING a`,
+    'SELECT a FROM typed WHERE a = $1',
+    'UPDATE typed SET a = $1 WHERE a = $1',
+    'SELECT a FROM typed WHERE a IN ($1)'
+  ];
   let other;
-  const reset = () => other.simpleQuery('DROP TABLE IF EXISTS typed; DROP TYPE IF EXISTS mood; DROP FUNCTION IF EXISTS typed_f');
+  const reset = () =>
+    other.simpleQuery('DROP TABLE IF EXISTS typed; DROP TYPE IF EXISTS mood; DROP FUNCTION IF EXISTS typed_f');
 
   beforeEach(async () => {
     other = await connected();
@@ -275,21 +342,47 @@ describe('A statement whose types have changed on another connection', () => {
     ['int to int[]', INT, 1, 'ALTER TABLE typed ALTER a TYPE int[] USING ARRAY[a]', array([1]), TEXTS.slice(0, 4)],
     ['text to int', TEXT, '1', 'ALTER TABLE typed ALTER a TYPE int USING a::int', 7],
     ['a table made again', INT, 1, `DROP TABLE typed; ${TEXT}`, 'abc'],
-    ['an enum that was dropped and made again', MOOD, 'ok',
-      "DROP TABLE typed; DROP TYPE mood; CREATE TYPE mood AS ENUM ('new'); CREATE TABLE typed (a mood)", 'new'],
+    [
+      'an enum that was dropped and made again',
+      MOOD,
+      'ok',
+      "DROP TABLE typed; DROP TYPE mood; CREATE TYPE mood AS ENUM ('new'); CREATE TABLE typed (a mood)",
+      'new'
+    ],
     ['an enum with a new value', MOOD, 'ok', "ALTER TYPE mood ADD VALUE 'new'", 'new'],
-    ['a function of another body', F, 1,
-      'CREATE OR REPLACE FUNCTION typed_f(int) RETURNS int LANGUAGE sql AS $$ SELECT 5 $$', 1, ['SELECT typed_f($1)']],
-    ['a function of another argument', F, 1,
-      'DROP FUNCTION typed_f; CREATE FUNCTION typed_f(text) RETURNS int LANGUAGE sql AS $$ SELECT length($1) $$', 'abc', ['SELECT typed_f($1)']],
-    ['a function of another result', F, 1,
-      'DROP FUNCTION typed_f; CREATE FUNCTION typed_f(int) RETURNS text LANGUAGE sql AS $$ SELECT $1::text $$', 1, ['SELECT typed_f($1)']]
+    [
+      'a function of another body',
+      F,
+      1,
+      'CREATE OR REPLACE FUNCTION typed_f(int) RETURNS int LANGUAGE sql AS $$ SELECT 5 $$',
+      1,
+      ['SELECT typed_f($1)']
+    ],
+    [
+      'a function of another argument',
+      F,
+      1,
+      'DROP FUNCTION typed_f; CREATE FUNCTION typed_f(text) RETURNS int LANGUAGE sql AS $$ SELECT length($1) $$',
+      'abc',
+      ['SELECT typed_f($1)']
+    ],
+    [
+      'a function of another result',
+      F,
+      1,
+      'DROP FUNCTION typed_f; CREATE FUNCTION typed_f(int) RETURNS text LANGUAGE sql AS $$ SELECT $1::text $$',
+      1,
+      ['SELECT typed_f($1)']
+    ]
   ]) {
     it(`fails once at most, and then works: ${name}`, async () => {
       for (const text of texts) {
         for (const ask of [
-          (client, values) => client.query(text, values), (client, values) => client.batch([[text, values]]),
-          async (client, values) => { for await (const row of client.cursor(text, values)) assert.ok(row); }
+          (client, values) => client.query(text, values),
+          (client, values) => client.batch([[text, values]]),
+          async (client, values) => {
+            for await (const row of client.cursor(text, values)) assert.ok(row);
+          }
         ]) {
           await reset();
           await other.simpleQuery(setUp);
@@ -306,7 +399,11 @@ describe('A statement whose types have changed on another connection', () => {
 
   it('is told from one whose rows are refused: a loop of these does not prepare its text each time', async () => {
     await other.simpleQuery('CREATE TABLE typed (a int UNIQUE CHECK (a <> 77) NOT NULL); INSERT INTO typed VALUES (1)');
-    for (const [code, value] of [['23505', 1], ['23514', 77], ['23502', null]]) {
+    for (const [code, value] of [
+      ['23505', 1],
+      ['23514', 77],
+      ['23502', null]
+    ]) {
       const { client, wire } = await proxied();
       const from = wire.recorded.toServer.length;
       for (let i = 0; i < 20; i++) await assert.rejects(client.query(INSERT, [value]), { code });
@@ -322,7 +419,9 @@ describe('A statement whose types have changed on another connection', () => {
       await assert.rejects(client.query(INSERT, ['abc']), { code: '22P02' });
       await client.query(INSERT, [i]);
     }
-    const { rows: [{ count }] } = await client.query('SELECT count(*) FROM pg_prepared_statements WHERE statement = $1', [INSERT]);
+    const {
+      rows: [{ count }]
+    } = await client.query('SELECT count(*) FROM pg_prepared_statements WHERE statement = $1', [INSERT]);
     assert.ok(Number(count) <= 1, count);
     await other.simpleQuery('ALTER TABLE typed ALTER a TYPE text');
     await client.query(INSERT, ['abc']).catch(() => client.query(INSERT, ['abc']));
@@ -332,10 +431,13 @@ describe('A statement whose types have changed on another connection', () => {
     const { client, wire } = await proxied();
     await client.query('SELECT $1::int AS kept', [1]);
     const from = wire.recorded.toServer.length;
-    await assert.rejects(client.transaction(async tx => {
-      await tx.query('SELECT 1/0').catch(() => {});
-      await tx.query('SELECT $1::int AS kept', [1]);
-    }), { code: '25P02' });
+    await assert.rejects(
+      client.transaction(async tx => {
+        await tx.query('SELECT 1/0').catch(() => {});
+        await tx.query('SELECT $1::int AS kept', [1]);
+      }),
+      { code: '25P02' }
+    );
     await client.query('SELECT $1::int AS kept', [1]);
     assert.ok(!wire.recorded.toServer.subarray(from).includes('AS kept'));
   });

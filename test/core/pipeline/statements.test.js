@@ -34,7 +34,13 @@ describe('Statements', () => {
 
   it('never take types of parameters for a part of the text', () => {
     const statements = new Statements(10);
-    const texts = [['select 23', []], ['select', [23]], ['select', [2, 3]], ['select', [23, 23]], ['select,23', []]];
+    const texts = [
+      ['select 23', []],
+      ['select', [23]],
+      ['select', [2, 3]],
+      ['select', [23, 23]],
+      ['select,23', []]
+    ];
     assert.equal(new Set(texts.map(([text, types]) => parsed(statements, text, types).name)).size, 5);
   });
 
@@ -53,28 +59,68 @@ describe('Statements', () => {
 
   it('give a name only to what the server plans', () => {
     const statements = new Statements(20);
-    for (const text of ['FETCH ALL FROM c', ' execute p(1)', '-- x\nFETCH c', '/* x */;EXECUTE p', 'fetcher', 'SET a = b', 'BEGIN', '']) {
+    for (const text of [
+      'FETCH ALL FROM c',
+      ' execute p(1)',
+      '-- x\nFETCH c',
+      '/* x */;EXECUTE p',
+      'fetcher',
+      'SET a = b',
+      'BEGIN',
+      ''
+    ]) {
       assert.equal(statements.get(text).name, '', text);
     }
-    for (const text of ['-- FETCH\nSELECT 1', "(select 'EXECUTE')", 'WITH a AS (SELECT 1) TABLE a', 'VALUES (1)', 'TABLE t',
-      'INSERT INTO t VALUES (1)', 'update t set a = 1', 'DELETE FROM t', 'MERGE INTO t']) {
+    for (const text of [
+      '-- FETCH\nSELECT 1',
+      "(select 'EXECUTE')",
+      'WITH a AS (SELECT 1) TABLE a',
+      'VALUES (1)',
+      'TABLE t',
+      'INSERT INTO t VALUES (1)',
+      'update t set a = 1',
+      'DELETE FROM t',
+      'MERGE INTO t'
+    ]) {
       assert.notEqual(statements.get(text).name, '', text);
     }
   });
 
   it('know what may drop statements or change the columns of their results', () => {
     const disturbing = text => new Statement('', text, [], '', text.split(' ')[0].toLowerCase()).disturbs;
-    for (const text of ['DISCARD ALL', 'ALTER TABLE', 'CREATE TABLE', 'SET search_path', 'DO', 'CALL', 'ROLLBACK', 'EXECUTE', '']) {
+    for (const text of [
+      'DISCARD ALL',
+      'ALTER TABLE',
+      'CREATE TABLE',
+      'SET search_path',
+      'DO',
+      'CALL',
+      'ROLLBACK',
+      'EXECUTE',
+      ''
+    ]) {
       assert.equal(disturbing(text), true, text);
     }
-    for (const text of ['SELECT 1', 'INSERT INTO', 'BEGIN', 'COMMIT', 'COPY', 'SHOW x']) assert.equal(disturbing(text), false, text);
+    for (const text of ['SELECT 1', 'INSERT INTO', 'BEGIN', 'COMMIT', 'COPY', 'SHOW x'])
+      assert.equal(disturbing(text), false, text);
   });
 
   it('know what only reads, so that it may be repeated: WITH may write', () => {
     const reads = text => new Statements(10).get(text).reads;
     for (const text of ['SELECT 1', '(TABLE t)', 'values (1)', 'SHOW x']) assert.equal(reads(text), true, text);
-    for (const text of ['WITH a AS (INSERT INTO t VALUES (1) RETURNING *) SELECT * FROM a', 'INSERT INTO t VALUES (1)', 'UPDATE t SET a = 1',
-      'DELETE FROM t', 'MERGE INTO t', 'EXPLAIN ANALYZE DELETE FROM t', 'COPY t FROM STDIN', 'CALL p()', 'DO', 'BEGIN', '']) {
+    for (const text of [
+      'WITH a AS (INSERT INTO t VALUES (1) RETURNING *) SELECT * FROM a',
+      'INSERT INTO t VALUES (1)',
+      'UPDATE t SET a = 1',
+      'DELETE FROM t',
+      'MERGE INTO t',
+      'EXPLAIN ANALYZE DELETE FROM t',
+      'COPY t FROM STDIN',
+      'CALL p()',
+      'DO',
+      'BEGIN',
+      ''
+    ]) {
       assert.equal(reads(text), false, text);
     }
   });
@@ -142,9 +188,20 @@ describe('Statements', () => {
 
   it('doubt one by its error: of types, and at Bind of a value', () => {
     for (const [code, bound, closes] of [
-      ['42883', false, true], ['26000', false, true], ['0A000', false, true], ['XX000', false, true], ['22P02', false, true],
-      ['23514', false, true], ['25P02', false, false], ['57014', false, false], ['40001', false, false],
-      ['42P01', true, true], ['XX000', true, true], ['22012', true, false], ['23505', true, false], ['0A000', true, true]
+      ['42883', false, true],
+      ['26000', false, true],
+      ['0A000', false, true],
+      ['XX000', false, true],
+      ['22P02', false, true],
+      ['23514', false, true],
+      ['25P02', false, false],
+      ['57014', false, false],
+      ['40001', false, false],
+      ['42P01', true, true],
+      ['XX000', true, true],
+      ['22012', true, false],
+      ['23505', true, false],
+      ['0A000', true, true]
     ]) {
       const statements = new Statements(10);
       statements.doubt(parsed(statements, 'SELECT a'), code, bound);
@@ -190,9 +247,15 @@ describe('Statement', () => {
         one.missed(statement, error);
         assert.match(error.hint, /statement_cache: 0/);
       }
-      assert.deepEqual([one, other].map(each => each.get('SELECT 4').name), ['', '']);
+      assert.deepEqual(
+        [one, other].map(each => each.get('SELECT 4').name),
+        ['', '']
+      );
       await new Promise(setImmediate);
-      assert.deepEqual(warnings.map(({ message }) => /set statement_cache: 0/.test(message)), [true]);
+      assert.deepEqual(
+        warnings.map(({ message }) => /set statement_cache: 0/.test(message)),
+        [true]
+      );
     } finally {
       process.off('warning', listen);
     }

@@ -24,7 +24,13 @@ describe('diagnostics', () => {
   /** Which messages of an operation came, in their order, and the operation. */
   function told(text) {
     const [, operation] = events.find(([, each]) => each.text === text);
-    return { operation, names: events.filter(([, each]) => each === operation).map(([name]) => name).join(' ') };
+    return {
+      operation,
+      names: events
+        .filter(([, each]) => each === operation)
+        .map(([name]) => name)
+        .join(' ')
+    };
   }
 
   it('tells of the start and the end of a query, and not of values or rows', async () => {
@@ -38,8 +44,10 @@ describe('diagnostics', () => {
     assert.deepEqual(operation.result, { cmd: 'SELECT', rowCount: 1 });
     assert.equal(operation.error, undefined);
     const { host, port, config } = client.lease.pipeline.session;
-    assert.deepEqual([operation.host, operation.port, operation.database, operation.user, operation.processId],
-      [host, port, config.database, config.user, client.processId]);
+    assert.deepEqual(
+      [operation.host, operation.port, operation.database, operation.user, operation.processId],
+      [host, port, config.database, config.user, client.processId]
+    );
     assert.ok(!inspect(operation, { depth: 9, showHidden: true, getters: true }).includes('a secret value'));
   });
 
@@ -57,7 +65,10 @@ describe('diagnostics', () => {
     const client = await connected();
     for await (const row of client.cursor('SELECT generate_series(1, 7)', [], { batchSize: 3 })) row.get(0);
     const batches = events.filter(([name]) => name === 'asyncEnd').map(([, { result }]) => result);
-    assert.deepEqual(batches.map(({ cmd, rowCount }) => `${cmd} ${rowCount}`), ['BEGIN 0', 'SUSPENDED 3', 'SUSPENDED 3', 'SELECT 1', 'COMMIT 0']);
+    assert.deepEqual(
+      batches.map(({ cmd, rowCount }) => `${cmd} ${rowCount}`),
+      ['BEGIN 0', 'SUSPENDED 3', 'SUSPENDED 3', 'SELECT 1', 'COMMIT 0']
+    );
   });
 
   it('tells of whatever has SQL, once', async () => {
@@ -76,8 +87,13 @@ describe('diagnostics', () => {
     await client.copyFail();
     for await (const piece of client.copyTo('COPY traced TO STDOUT')) assert.ok(piece.length);
     await client.sync();
-    const ended = events.filter(([name]) => name === 'asyncEnd').map(([, { text, batchSize, result, error }]) =>
-      [text, batchSize, result ? [result.cmd, result.rowCount] : error.code]);
+    const ended = events
+      .filter(([name]) => name === 'asyncEnd')
+      .map(([, { text, batchSize, result, error }]) => [
+        text,
+        batchSize,
+        result ? [result.cmd, result.rowCount] : error.code
+      ]);
     assert.deepEqual(ended, [
       ['SELECT 1; SELECT generate_series(1, $1)', 2, [undefined, 3]],
       ['SELECT 3; SELECT 4 UNION ALL SELECT 5', undefined, [undefined, 3]],
@@ -115,7 +131,11 @@ describe('diagnostics', () => {
     const client = await connected();
     await assert.rejects(client.query('SELECT $1', [Symbol('s')]), TypeError);
     assert.equal(told('SELECT $1').names, 'start end error asyncStart asyncEnd');
-    const { host, port, config: { user, database } } = client.lease.pipeline.session;
+    const {
+      host,
+      port,
+      config: { user, database }
+    } = client.lease.pipeline.session;
     const early = new Client({ host, port, user, database });
     const connecting = early.connect();
     const promise = early.query('SELECT 8');
@@ -139,7 +159,9 @@ describe('diagnostics', () => {
     const client = await connected();
     let seen;
     channel.start.bindStore(storage, ({ text }) => text);
-    const onend = () => { seen = storage.getStore(); };
+    const onend = () => {
+      seen = storage.getStore();
+    };
     channel.end.subscribe(onend);
     await client.query('SELECT 9');
     channel.end.unsubscribe(onend);

@@ -6,32 +6,69 @@ const path = require('node:path');
 const { PassThrough, Readable } = require('node:stream');
 const { pipeline } = require('node:stream/promises');
 const { inspect } = require('node:util');
-const { PostgresError, ConnectionError, AbortError, UsageError, protocolError } = require('../../../lib/core/protocol/errors');
+const {
+  PostgresError,
+  ConnectionError,
+  AbortError,
+  UsageError,
+  protocolError
+} = require('../../../lib/core/protocol/errors');
 const { Client } = require('../../..');
 const { connected, sharedServer } = require('../../support');
 
 /** In a describe: stacks have ten lines, as in a program, where mocha has all of them. */
 function tenLines() {
   const { stackTraceLimit } = Error;
-  before(() => { Error.stackTraceLimit = 10; });
-  after(() => { Error.stackTraceLimit = stackTraceLimit; });
+  before(() => {
+    Error.stackTraceLimit = 10;
+  });
+  after(() => {
+    Error.stackTraceLimit = stackTraceLimit;
+  });
 }
 
 describe('PostgresError', () => {
   it('has every field of the ErrorResponse by its name, numbers where PostgreSQL counts', () => {
     const error = new PostgresError({
-      severity: 'ERROR', code: '42703', message: 'no such column', detail: 'd', hint: 'h', position: '8',
-      internalPosition: '3', internalQuery: 'q', where: 'w', schema: 's', table: 't', column: 'c',
-      dataType: 'y',
-      constraint: 'k', file: 'parse.c', line: '371', routine: 'r'
-    });
-    assert.deepEqual({ ...error }, {
-      severity: 'ERROR', code: '42703', detail: 'd', hint: 'h', position: 8, internalPosition: 3,
+      severity: 'ERROR',
+      code: '42703',
+      message: 'no such column',
+      detail: 'd',
+      hint: 'h',
+      position: '8',
+      internalPosition: '3',
       internalQuery: 'q',
-      where: 'w', schema: 's', table: 't', column: 'c', dataType: 'y', constraint: 'k', file: 'parse.c',
-      line: 371,
+      where: 'w',
+      schema: 's',
+      table: 't',
+      column: 'c',
+      dataType: 'y',
+      constraint: 'k',
+      file: 'parse.c',
+      line: '371',
       routine: 'r'
     });
+    assert.deepEqual(
+      { ...error },
+      {
+        severity: 'ERROR',
+        code: '42703',
+        detail: 'd',
+        hint: 'h',
+        position: 8,
+        internalPosition: 3,
+        internalQuery: 'q',
+        where: 'w',
+        schema: 's',
+        table: 't',
+        column: 'c',
+        dataType: 'y',
+        constraint: 'k',
+        file: 'parse.c',
+        line: 371,
+        routine: 'r'
+      }
+    );
     assert.equal(error.message, 'no such column');
     assert.ok(error instanceof Error);
   });
@@ -55,8 +92,10 @@ describe('PostgresError', () => {
 describe('ConnectionError', () => {
   it('has a code, 08006 where none is given, and a cause only where there is one', () => {
     const plain = new ConnectionError('gone');
-    assert.deepEqual([plain.name, plain.message, plain.code, 'cause' in plain, 'sent' in plain],
-      ['ConnectionError', 'gone', '08006', false, false]);
+    assert.deepEqual(
+      [plain.name, plain.message, plain.code, 'cause' in plain, 'sent' in plain],
+      ['ConnectionError', 'gone', '08006', false, false]
+    );
     const cause = new Error('why');
     const full = new ConnectionError('gone', { code: 'ECONNRESET', cause, sent: false });
     assert.deepEqual([full.code, full.cause, full.sent], ['ECONNRESET', cause, false]);
@@ -75,16 +114,17 @@ describe('AbortError', () => {
 describe('UsageError', () => {
   it('has the SQLSTATE that fits', () => {
     const error = new UsageError('no', '25P01');
-    assert.deepEqual([error.name, error.message, error.code, error instanceof Error],
-      ['UsageError', 'no', '25P01', true]);
+    assert.deepEqual(
+      [error.name, error.message, error.code, error instanceof Error],
+      ['UsageError', 'no', '25P01', true]
+    );
   });
 });
 
 describe('protocolError', () => {
   it('is a ConnectionError of 08P01', () => {
     const error = protocolError('what');
-    assert.deepEqual([error.name, error.message, error.code],
-      ['ConnectionError', 'protocol violation: what', '08P01']);
+    assert.deepEqual([error.name, error.message, error.code], ['ConnectionError', 'protocol violation: what', '08P01']);
   });
 });
 
@@ -111,9 +151,13 @@ describe('An error of the server', () => {
     assert.equal(unique.constraint, 'only_one');
     assert.match(unique.schema, /^pg_temp/);
 
-    const raised = await client.query(`DO $$ BEGIN
+    const raised = await client
+      .query(
+        `DO $$ BEGIN
       RAISE 'no luck' USING ERRCODE = 'QG001', HINT = 'try again', COLUMN = 'c', DATATYPE = 'd';
-    END $$`).catch(error => error);
+    END $$`
+      )
+      .catch(error => error);
     assert.equal(raised.code, 'QG001');
     assert.equal(raised.hint, 'try again');
     assert.equal(raised.column, 'c');
@@ -127,8 +171,12 @@ describe('An error of the server', () => {
 
   it('has a stack with the async functions that await the query, from any kind of request', async () => {
     const client = await connected();
-    async function askTheServer(ask) { return await ask(); }
-    async function doTheWork(ask) { await askTheServer(ask); }
+    async function askTheServer(ask) {
+      return await ask();
+    }
+    async function doTheWork(ask) {
+      await askTheServer(ask);
+    }
     for (const ask of [
       () => client.query('SELECT 1/0'),
       () => client.query('SELECT $1::int', ['x']),
@@ -143,18 +191,23 @@ describe('An error of the server', () => {
         return client.getResults();
       },
       async function throughCursor() {
-        for await (const row of client.cursor('SELECT 1/(3 - generate_series(1, 5))', [], { batchSize: 1 })) assert.ok(row);
+        for await (const row of client.cursor('SELECT 1/(3 - generate_series(1, 5))', [], { batchSize: 1 }))
+          assert.ok(row);
       },
-      () => client.transaction(async tx => {
-        await tx.query('SELECT 1');
-        for await (const row of tx.cursor('SELECT 1/0')) assert.ok(row);
-      }),
+      () =>
+        client.transaction(async tx => {
+          await tx.query('SELECT 1');
+          for await (const row of tx.cursor('SELECT 1/0')) assert.ok(row);
+        }),
       () => client.query('SELECT pg_sleep(5)', [], { statement_timeout: 20 }),
       () => client.query('SELECT pg_sleep(5)', [], { signal: AbortSignal.timeout(20) })
     ]) {
       const error = await doTheWork(ask).catch(error => error);
-      assert.match(error.stack, /^(Postgres|Timeout|Abort)Error: .+\n(.*\n)*.*at (async )?askTheServer .*errors\.test\.js/,
-        String(ask));
+      assert.match(
+        error.stack,
+        /^(Postgres|Timeout|Abort)Error: .+\n(.*\n)*.*at (async )?askTheServer .*errors\.test\.js/,
+        String(ask)
+      );
       assert.match(error.stack, /at (async )?doTheWork .*errors\.test\.js/);
     }
   });
@@ -184,8 +237,12 @@ describe('An error of the connection', () => {
   tenLines();
 
   const SLEEP = 'SELECT pg_sleep(60)';
-  const busy = client => { client.query(SLEEP).catch(() => {}); };
-  async function throughCursor(rows) { for await (const row of rows) assert.ok(row); }
+  const busy = client => {
+    client.query(SLEEP).catch(() => {});
+  };
+  async function throughCursor(rows) {
+    for await (const row of rows) assert.ok(row);
+  }
   const asks = {
     query: client => client.query('SELECT 1'),
     'query with a decoder': client => client.query('SELECT 1', [], { decode: true }),
@@ -212,8 +269,10 @@ describe('An error of the connection', () => {
   };
   const begun = {
     'the function of a transaction': client => client.transaction(tx => tx.query(SLEEP)),
-    'a function that waits for something else': client => client.transaction(tx => tx.query('SELECT 1').then(() => new Promise(() => {}))),
-    'the function of a savepoint': client => client.transaction(tx => tx.transaction(nested => nested.query('SELECT 1').then(() => new Promise(() => {})))),
+    'a function that waits for something else': client =>
+      client.transaction(tx => tx.query('SELECT 1').then(() => new Promise(() => {}))),
+    'the function of a savepoint': client =>
+      client.transaction(tx => tx.transaction(nested => nested.query('SELECT 1').then(() => new Promise(() => {})))),
     'a cursor': client => throughCursor(client.cursor(SLEEP)),
     getResults: client => {
       client.startQuery(SLEEP);
@@ -236,7 +295,9 @@ describe('An error of the connection', () => {
       return await listener.next();
     }
   };
-  async function askTheServer(ask, client) { return await ask(client); }
+  async function askTheServer(ask, client) {
+    return await ask(client);
+  }
 
   function check(error, name) {
     assert.equal(error.name, 'ConnectionError', name);
@@ -287,10 +348,15 @@ describe('An error of the connection', () => {
     const failure = await unreachable.connect().catch(error => error);
     for (const [client, why, because] of [
       [lost, 'the connection was lost: terminating connection due to administrator command', cause],
-      [ended, 'the client was ended', undefined], [unreachable, failure.message, failure]
+      [ended, 'the client was ended', undefined],
+      [unreachable, failure.message, failure]
     ]) {
       const seen = new Set();
-      for (const [name, ask] of [...Object.entries(asks), ['cancel', each => each.cancel()], ['copyDone', each => each.copyDone()]]) {
+      for (const [name, ask] of [
+        ...Object.entries(asks),
+        ['cancel', each => each.cancel()],
+        ['copyDone', each => each.copyDone()]
+      ]) {
         if (name === 'next of a listener') continue; // ended, it has no more
         const error = await askTheServer(ask, client).catch(each => each);
         check(error, name);
@@ -323,7 +389,10 @@ describe('The errors', () => {
       }
       const { ConnectionError, PostgresError } = require('.');
       console.log(String(new PostgresError({ message: 'a' })), String(new ConnectionError('b')));`;
-    const stdout = execFileSync(process.execPath, ['-e', program], { cwd: path.join(__dirname, '../../..'), encoding: 'utf8' });
+    const stdout = execFileSync(process.execPath, ['-e', program], {
+      cwd: path.join(__dirname, '../../..'),
+      encoding: 'utf8'
+    });
     assert.equal(stdout, 'PostgresError: a ConnectionError: b\n');
     assert.deepEqual(Object.keys(ConnectionError.prototype), []);
   });

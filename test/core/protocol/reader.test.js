@@ -27,7 +27,11 @@ describe('FrameReader', () => {
   it('delivers a whole message in the memory it came in, without a copy', () => {
     const chunk = hex('5a 00000005 49');
     let seen;
-    new FrameReader({ message: (...args) => { seen = args; } }).push(chunk);
+    new FrameReader({
+      message: (...args) => {
+        seen = args;
+      }
+    }).push(chunk);
     assert.equal(seen[1], chunk);
     assert.deepEqual(seen, [0x5a, chunk, 0, 6, 1]);
   });
@@ -41,7 +45,10 @@ describe('FrameReader', () => {
   it('refuses bytes that are no message at once, whatever length they announce', () => {
     for (const garbage of ['03', '03 04', '03 04050607 08090a']) {
       const { reader } = collect();
-      assert.throws(() => reader.push(Buffer.concat([STREAM, hex(garbage)])), { code: '08P01', message: /unknown type 0x03/ });
+      assert.throws(() => reader.push(Buffer.concat([STREAM, hex(garbage)])), {
+        code: '08P01',
+        message: /unknown type 0x03/
+      });
     }
   });
 
@@ -108,7 +115,10 @@ describe('FrameReader', () => {
   it('does not make one run of other messages of one type', () => {
     const { reader, messages } = collect();
     reader.push(hex('32 00000004 32 00000004'));
-    assert.deepEqual(messages, [[0x32, '3200000004', 1], [0x32, '3200000004', 1]]);
+    assert.deepEqual(messages, [
+      [0x32, '3200000004', 1],
+      [0x32, '3200000004', 1]
+    ]);
   });
 
   it('gives the next message to the handler that has been put in place inside a call', () => {
@@ -134,15 +144,15 @@ describe('FrameReader', () => {
       const error = { name: 'ConnectionError', code: '08P01', message: pattern };
       assert.throws(() => collect().reader.push(hex(bytes)), error);
       const { reader } = collect();
-      assert.throws(() => { for (const byte of hex(`${bytes} ff`)) reader.push(Buffer.from([byte])); },
-        error);
+      assert.throws(() => {
+        for (const byte of hex(`${bytes} ff`)) reader.push(Buffer.from([byte]));
+      }, error);
     }
   });
 
   it('refuses a wrong length inside a run, and delivers what came before the run', () => {
     const { reader, messages } = collect();
-    assert.throws(() => reader.push(hex('32 00000004  44 00000006 0000  44 00000001 0000')),
-      { code: '08P01' });
+    assert.throws(() => reader.push(hex('32 00000004  44 00000006 0000  44 00000001 0000')), { code: '08P01' });
     assert.deepEqual(messages, [[0x32, '3200000004', 1]]);
   });
 
@@ -174,7 +184,9 @@ describe('FrameReader', () => {
     message.writeUInt32BE(length, 1);
     let delivered;
     const reader = new FrameReader({
-      message: (type, buf, start, end) => { delivered = Buffer.compare(buf.subarray(start, end), message); }
+      message: (type, buf, start, end) => {
+        delivered = Buffer.compare(buf.subarray(start, end), message);
+      }
     });
     for (let off = 0; off < message.length; off += 10007) {
       assert.equal(delivered, undefined);

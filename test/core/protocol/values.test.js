@@ -7,7 +7,16 @@ const { runInNewContext } = require('node:vm');
 const { decoders, exact, oid } = require('../../..');
 const { respond } = require('../../../lib/http');
 const { Pool } = require('../../../lib/pool');
-const { List, array, checkText, checkValues, kindOf, snapshot, textOf, withTexts } = require('../../../lib/core/protocol');
+const {
+  List,
+  array,
+  checkText,
+  checkValues,
+  kindOf,
+  snapshot,
+  textOf,
+  withTexts
+} = require('../../../lib/core/protocol');
 const { RowParser } = require('../../../lib/core/rows');
 const { sql } = require('../../../lib/sql');
 const { endAfterTest } = require('../../support/hooks');
@@ -17,11 +26,21 @@ const { connected, proxied, rowDescription, dataRow, sharedServer } = require('.
 describe('kindOf', () => {
   it('says what a value is and shows nothing of it', () => {
     for (const [value, kind] of [
-      [undefined, 'undefined'], [null, 'null'], [5, 'a number'], ['secret', 'a string'], [Symbol('s'), 'a symbol'],
-      [() => {}, 'a function'], [true, 'a boolean'], [[1], 'an array'], [{ a: 1 }, 'an object'],
-      [Object.create(null), 'an object'], [Object.create(Object.create(null)), 'an object'],
-      [Buffer.alloc(1), 'an object of class Buffer'], [new Map(), 'an object of class Map']
-    ]) assert.equal(kindOf(value), kind);
+      [undefined, 'undefined'],
+      [null, 'null'],
+      [5, 'a number'],
+      ['secret', 'a string'],
+      [Symbol('s'), 'a symbol'],
+      [() => {}, 'a function'],
+      [true, 'a boolean'],
+      [[1], 'an array'],
+      [{ a: 1 }, 'an object'],
+      [Object.create(null), 'an object'],
+      [Object.create(Object.create(null)), 'an object'],
+      [Buffer.alloc(1), 'an object of class Buffer'],
+      [new Map(), 'an object of class Map']
+    ])
+      assert.equal(kindOf(value), kind);
     const Row = new RowParser(rowDescription('constructor'))[0];
     assert.equal(kindOf(new Row(dataRow('x'))), 'an object');
   });
@@ -33,16 +52,29 @@ describe('checkText', () => {
   });
 
   it('refuses what is no string, by name and kind, without showing it', () => {
-    for (const [text, kind] of [[undefined, 'undefined'], [null, 'null'], [5, 'a number'], [{}, 'an object'],
-      [Buffer.alloc(1), 'an object of class Buffer'], [Symbol('s'), 'a symbol'], [() => {}, 'a function'],
-      [Object.create(null), 'an object'], [true, 'a boolean']]) {
-      assert.throws(() => checkText(text, 'text'), { name: 'TypeError', message: `text must be a string, not ${kind}` });
+    for (const [text, kind] of [
+      [undefined, 'undefined'],
+      [null, 'null'],
+      [5, 'a number'],
+      [{}, 'an object'],
+      [Buffer.alloc(1), 'an object of class Buffer'],
+      [Symbol('s'), 'a symbol'],
+      [() => {}, 'a function'],
+      [Object.create(null), 'an object'],
+      [true, 'a boolean']
+    ]) {
+      assert.throws(() => checkText(text, 'text'), {
+        name: 'TypeError',
+        message: `text must be a string, not ${kind}`
+      });
     }
   });
 
   it('refuses a null byte', () => {
-    assert.throws(() => checkText('SELECT\0', 'text'),
-      { name: 'TypeError', message: 'text has a null byte at 6, which PostgreSQL cannot take' });
+    assert.throws(() => checkText('SELECT\0', 'text'), {
+      name: 'TypeError',
+      message: 'text has a null byte at 6, which PostgreSQL cannot take'
+    });
   });
 });
 
@@ -50,52 +82,94 @@ describe('checkValues', () => {
   it('takes arrays of up to 65,535 values, and rows', () => {
     checkValues([]);
     checkValues(new Array(65535));
-    checkValues(new (new RowParser(rowDescription('a'))[0])(dataRow('x')));
+    checkValues(new new RowParser(rowDescription('a'))[0](dataRow('x')));
   });
 
   it('refuses more values than the protocol can count', () => {
-    assert.throws(() => checkValues(new Array(65536)),
-      { name: 'RangeError', message: '65536 values: a query takes at most 65535 parameters' });
+    assert.throws(() => checkValues(new Array(65536)), {
+      name: 'RangeError',
+      message: '65536 values: a query takes at most 65535 parameters'
+    });
   });
 
   it('refuses what is no list, without showing it', () => {
-    for (const [values, kind] of [[null, 'null'], [undefined, 'undefined'], ['secret', 'a string'], [5, 'a number'],
-      [{ 0: 'a', length: 1 }, 'an object'], [Buffer.from('a'), 'an object of class Buffer'], [new Map(), 'an object of class Map']]) {
-      assert.throws(() => checkValues(values), { name: 'TypeError', message: `values must be an array or a row, not ${kind}: all values go into one array, query(text, [value, …], options)` });
+    for (const [values, kind] of [
+      [null, 'null'],
+      [undefined, 'undefined'],
+      ['secret', 'a string'],
+      [5, 'a number'],
+      [{ 0: 'a', length: 1 }, 'an object'],
+      [Buffer.from('a'), 'an object of class Buffer'],
+      [new Map(), 'an object of class Map']
+    ]) {
+      assert.throws(() => checkValues(values), {
+        name: 'TypeError',
+        message: `values must be an array or a row, not ${kind}: all values go into one array, query(text, [value, …], options)`
+      });
     }
   });
 });
 
 describe('A value of no kind that PostgreSQL has', () => {
   it('is told what to write in its place', () => {
-    for (const [value, hint] of [[Promise.resolve(), 'await it'], [() => {}, 'call it, and pass what it returns'],
-      [/a/, 'pass value.source'], [new ArrayBuffer(1), 'pass Buffer.from(value)'],
+    for (const [value, hint] of [
+      [Promise.resolve(), 'await it'],
+      [() => {}, 'call it, and pass what it returns'],
+      [/a/, 'pass value.source'],
+      [new ArrayBuffer(1), 'pass Buffer.from(value)'],
       [new Uint16Array(1), 'pass [...value] as an array, or Buffer.from(value.buffer) as bytes'],
-      [new Map(), 'pass Object.fromEntries(map) as JSON, or [...map.keys()] as an array'], [new Set(), 'pass [...set] as an array'],
-      [new (class Money {})(), 'pass String(value) as text, or { ...value } as JSON'], [Symbol('a'), 'pass String(value)'],
-      [{ a: 1n }, 'Do not know how to serialize a BigInt'], [{ toJSON() {} }, 'it has no JSON'],
-      [sql`a`, 'put it into sql`…`, and that into query(sql`…`)']]) {
-      for (const [each, place] of [[value, 'it'], [[[1], [value]], 'it[1][0]']]) {
-        assert.throws(() => textOf(each, 'it'), ({ name, message }) =>
-          name === 'TypeError' && message.startsWith(`${place} is `) && message.includes(`: ${hint}`), hint);
+      [new Map(), 'pass Object.fromEntries(map) as JSON, or [...map.keys()] as an array'],
+      [new Set(), 'pass [...set] as an array'],
+      [new (class Money {})(), 'pass String(value) as text, or { ...value } as JSON'],
+      [Symbol('a'), 'pass String(value)'],
+      [{ a: 1n }, 'Do not know how to serialize a BigInt'],
+      [{ toJSON() {} }, 'it has no JSON'],
+      [sql`a`, 'put it into sql`…`, and that into query(sql`…`)']
+    ]) {
+      for (const [each, place] of [
+        [value, 'it'],
+        [[[1], [value]], 'it[1][0]']
+      ]) {
+        assert.throws(
+          () => textOf(each, 'it'),
+          ({ name, message }) =>
+            name === 'TypeError' && message.startsWith(`${place} is `) && message.includes(`: ${hint}`),
+          hint
+        );
       }
     }
-    assert.throws(() => textOf([[[[[[[1]]]]]]], 'it'), { name: 'TypeError', message: /^it(\[0\]){6} is nested deeper than the 6 dimensions/ });
+    assert.throws(() => textOf([[[[[[[1]]]]]]], 'it'), {
+      name: 'TypeError',
+      message: /^it(\[0\]){6} is nested deeper than the 6 dimensions/
+    });
   });
 });
 
 describe('A value', () => {
   const OBJECTS = [
-    [[1, null, undefined, 'a "b"', [2n]], '{1,NULL,NULL,"a \\"b\\"",{2}}'], [[], '{{}}'], [{ a: [1] }, '{"a":[1]}'],
-    [Object.create(null), '{}'], [runInNewContext('({ a: 1 })'), '{"a":1}'], [runInNewContext('[1]'), '{1}'],
-    [{ toJSON: () => ['x'] }, '["x"]'], [new (class { toJSON() { return { b: 1 }; } })(), '{"b":1}'],
-    [new URL('http://a/?b=c'), 'http://a/?b=c'], [[{ a: 'x' }, new URL('a:b')], '{"{\\"a\\":\\"x\\"}","a:b"}']
+    [[1, null, undefined, 'a "b"', [2n]], '{1,NULL,NULL,"a \\"b\\"",{2}}'],
+    [[], '{{}}'],
+    [{ a: [1] }, '{"a":[1]}'],
+    [Object.create(null), '{}'],
+    [runInNewContext('({ a: 1 })'), '{"a":1}'],
+    [runInNewContext('[1]'), '{1}'],
+    [{ toJSON: () => ['x'] }, '["x"]'],
+    [
+      new (class {
+        toJSON() {
+          return { b: 1 };
+        }
+      })(),
+      '{"b":1}'
+    ],
+    [new URL('http://a/?b=c'), 'http://a/?b=c'],
+    [[{ a: 'x' }, new URL('a:b')], '{"{\\"a\\":\\"x\\"}","a:b"}']
   ];
 
   it('is an array where it is a list, JSON where it is a plain object or has toJSON, and a URL its href', () => {
     for (const [value, text] of OBJECTS) {
       assert.equal(textOf(value, 'it'), text);
-      const texts = values => values.map(each => each instanceof List ? each.text() : each);
+      const texts = values => values.map(each => (each instanceof List ? each.text() : each));
       assert.deepEqual(texts(withTexts([1, value, null])), [1, text, null]);
       assert.deepEqual(texts(snapshot([value])), [text]);
     }
@@ -105,7 +179,8 @@ describe('A value', () => {
     const client = await connected();
     const pool = endAfterTest(new Pool((await sharedServer()).config));
     const values = [[1, 2], { a: 'b' }, [{ c: 1 }], new Date(0), null];
-    const text = 'SELECT ($1::int[])[2] || \' \' || ($2::jsonb ->> \'a\') || ($3::jsonb[])[1] || extract(epoch FROM $4::timestamptz)::int AS a, $5::text AS b';
+    const text =
+      "SELECT ($1::int[])[2] || ' ' || ($2::jsonb ->> 'a') || ($3::jsonb[])[1] || extract(epoch FROM $4::timestamptz)::int AS a, $5::text AS b";
     const collected = async run => {
       const target = new PassThrough();
       const [chunks] = await Promise.all([target.toArray(), run(target)]);
@@ -130,10 +205,28 @@ describe('A value', () => {
   it('whose toJSON sends a query tears no message apart', async () => {
     const client = await connected();
     const inner = [];
-    const hostile = session => ['SELECT $1::json AS a', [{ toJSON() { inner.push(session.query('SELECT 1 AS a')); return 5; } }]];
+    const hostile = session => [
+      'SELECT $1::json AS a',
+      [
+        {
+          toJSON() {
+            inner.push(session.query('SELECT 1 AS a'));
+            return 5;
+          }
+        }
+      ]
+    ];
     const both = session => session.batch([hostile(session), hostile(session)]);
-    const results = [...await both(client), await client.query(...hostile(client)), ...await client.transaction(both), ...await Promise.all(inner)];
-    assert.deepEqual(results.map(({ rows }) => rows[0].a), [5, 5, 5, 5, 5, 1, 1, 1, 1, 1]);
+    const results = [
+      ...(await both(client)),
+      await client.query(...hostile(client)),
+      ...(await client.transaction(both)),
+      ...(await Promise.all(inner))
+    ];
+    assert.deepEqual(
+      results.map(({ rows }) => rows[0].a),
+      [5, 5, 5, 5, 5, 1, 1, 1, 1, 1]
+    );
   });
 
   it('that may have been changed by its caller is repeated as it was', async () => {
@@ -163,7 +256,7 @@ describe('snapshot', () => {
 
   it('of a row keeps its bytes and their format', () => {
     const memory = dataRow('x');
-    const copy = snapshot(new (new RowParser(rowDescription('a'))[1])(memory));
+    const copy = snapshot(new new RowParser(rowDescription('a'))[1](memory));
     memory.fill(0);
     assert.deepEqual(copy, { rowBuffer: dataRow('x'), dataFormat: 1 });
   });
@@ -178,8 +271,13 @@ describe('snapshot', () => {
   });
 
   it('refuses what Bind refuses', () => {
-    assert.throws(() => snapshot([Promise.resolve()]), { message: 'values[0] is an object of class Promise: await it' });
-    assert.throws(() => snapshot(['a', new Map()]), { name: 'TypeError', message: /^values\[1\] is an object of class Map: / });
+    assert.throws(() => snapshot([Promise.resolve()]), {
+      message: 'values[0] is an object of class Promise: await it'
+    });
+    assert.throws(() => snapshot(['a', new Map()]), {
+      name: 'TypeError',
+      message: /^values\[1\] is an object of class Map: /
+    });
     assert.throws(() => snapshot(['a\0']), { name: 'TypeError', message: /^values\[0\] has a null byte at 1/ });
     assert.throws(() => snapshot([new Date(NaN)]), { name: 'TypeError', message: 'values[0] is an invalid Date' });
   });
@@ -206,22 +304,38 @@ describe('A Date as a value', () => {
       [at(0), '0001-01-01T00:00:00.000Z BC'],
       [at(-43, 2, 15), '0044-03-15T00:00:00.000Z BC'],
       [at(-10000), '10001-01-01T00:00:00.000Z BC']
-    ]) assert.equal(textOf(date, 'it'), text);
+    ])
+      assert.equal(textOf(date, 'it'), text);
   });
 
   it('is a TypeError where it is invalid', () => {
-    assert.throws(() => textOf(new Date(NaN), 'values[3]'), { name: 'TypeError', message: 'values[3] is an invalid Date' });
+    assert.throws(() => textOf(new Date(NaN), 'values[3]'), {
+      name: 'TypeError',
+      message: 'values[3] is an invalid Date'
+    });
   });
 
   it('is the same moment for the server, as far as its years go', async () => {
     const client = await connected();
     await client.query("SET TimeZone = 'America/St_Johns'");
-    for (const date of [new Date(0), at(1), at(10000), at(275760, 8, 13), at(0), at(-43, 2, 15), at(-4700), new Date(1e12 + 1)]) {
-      const { rows: [row] } = await client.query(
-        'SELECT (extract(epoch FROM $1::timestamptz) * 1000)::numeric(30, 0) AS ms', [date]);
+    for (const date of [
+      new Date(0),
+      at(1),
+      at(10000),
+      at(275760, 8, 13),
+      at(0),
+      at(-43, 2, 15),
+      at(-4700),
+      new Date(1e12 + 1)
+    ]) {
+      const {
+        rows: [row]
+      } = await client.query('SELECT (extract(epoch FROM $1::timestamptz) * 1000)::numeric(30, 0) AS ms', [date]);
       assert.equal(Number(row.ms), date.getTime(), date.toISOString());
     }
-    const { rows: [row] } = await client.query('SELECT extract(epoch FROM ($1::timestamptz[])[2]) AS s', [array([null, at(-43)])]);
+    const {
+      rows: [row]
+    } = await client.query('SELECT extract(epoch FROM ($1::timestamptz[])[2]) AS s', [array([null, at(-43)])]);
     assert.equal(Number(row.s) * 1000, at(-43).getTime());
   });
 });
@@ -232,7 +346,11 @@ describe('-0 as a value', () => {
     assert.equal(array([-0, [0]]), '{-0,{0}}');
     const client = await connected();
     const ask = () => client.query('SELECT $1::float8 AS a, $2::float8[] AS b', [-0, array([-0])], { decode: true });
-    const results = await Promise.all([ask(), ask(), client.batch([['SELECT $1::float8 AS a', [-0], { decode: true }]])]);
+    const results = await Promise.all([
+      ask(),
+      ask(),
+      client.batch([['SELECT $1::float8 AS a', [-0], { decode: true }]])
+    ]);
     for (const { rows } of results.flat()) assert.ok(Object.is(rows[0].a, -0));
     assert.ok(Object.is(results[0].rows[0].b[0], -0));
   });
@@ -241,19 +359,33 @@ describe('-0 as a value', () => {
 describe('array', () => {
   it('is the literal of a PostgreSQL array', () => {
     for (const [values, text] of [
-      [[], '{}'], [[[], []], '{}'], [[, 1], '{NULL,1}'],  
+      [[], '{}'],
+      [[[], []], '{}'],
+      [[, 1], '{NULL,1}'],
       [[1, -2.5, 3n, true, null, undefined], '{1,-2.5,3,true,NULL,NULL}'],
       [['a', '', 'NULL', 'a"b\\c', '{}', 'ä, b', '{1}'], '{"a","","NULL","a\\"b\\\\c","{}","ä, b","{1}"}'],
-      [[[1, 2], [3, 4]], '{{1,2},{3,4}}'], [[Buffer.from([0, 255]), new Uint8Array(0)], '{"\\\\x00ff","\\\\x"}'],
-      [[new Uint8Array([1, 2, 3]).subarray(1, 2)], '{"\\\\x02"}'], [[new Date(0)], '{"1970-01-01T00:00:00.000Z"}']
-    ]) assert.equal(array(values), text);
+      [
+        [
+          [1, 2],
+          [3, 4]
+        ],
+        '{{1,2},{3,4}}'
+      ],
+      [[Buffer.from([0, 255]), new Uint8Array(0)], '{"\\\\x00ff","\\\\x"}'],
+      [[new Uint8Array([1, 2, 3]).subarray(1, 2)], '{"\\\\x02"}'],
+      [[new Date(0)], '{"1970-01-01T00:00:00.000Z"}']
+    ])
+      assert.equal(array(values), text);
   });
 
   it('refuses elements of another kind, and names their place', () => {
     for (const [values, message] of [
-      [[1, new Map()], /^values\[1\] is an object of class Map: pass/], [[[1], [Symbol('s')]], /^values\[1\]\[0\] is a symbol/],
-      [['a\0'], /^values\[0\] has a null byte at 1/], [[new Date(NaN)], /^values\[0\] is an invalid Date$/]
-    ]) assert.throws(() => array(values), { name: 'TypeError', message });
+      [[1, new Map()], /^values\[1\] is an object of class Map: pass/],
+      [[[1], [Symbol('s')]], /^values\[1\]\[0\] is a symbol/],
+      [['a\0'], /^values\[0\] has a null byte at 1/],
+      [[new Date(NaN)], /^values\[0\] is an invalid Date$/]
+    ])
+      assert.throws(() => array(values), { name: 'TypeError', message });
     for (const values of [undefined, 'a', {}, new Set()]) {
       assert.throws(() => array(values), { name: 'TypeError', message: `array takes an array, not ${kindOf(values)}` });
     }
@@ -275,7 +407,8 @@ describe('array', () => {
       int: () => random.below(2 ** 32) - 2 ** 31,
       bytea: () => Buffer.from(Array.from({ length: random.below(5) }, () => random.below(256))),
       // From 4713 before Christ, where PostgreSQL begins, to 275760, where JavaScript ends.
-      timestamptz: () => new Date(-2.1e14 + Math.floor((8.64e15 + 2.1e14) * (random.below(2 ** 32) / 2 ** 32) ** random.pick([1, 8]))),
+      timestamptz: () =>
+        new Date(-2.1e14 + Math.floor((8.64e15 + 2.1e14) * (random.below(2 ** 32) / 2 ** 32) ** random.pick([1, 8]))),
       numeric: () => (random.chance(0.5) ? 1n : -1n) * BigInt(random.below(2 ** 32)) ** BigInt(random.below(8)),
       int8: () => (BigInt(random.below(2 ** 32)) << 32n) + BigInt(random.below(2 ** 32)) - (1n << 63n),
       float8: () => random.pick([NaN, Infinity, -Infinity, 0, 5e-324, 1e308, -1.5, random.below(2 ** 32) / 7, 0.1]),
@@ -283,11 +416,22 @@ describe('array', () => {
       bool: () => random.chance(0.5)
     };
     /** What an element is to be in JSON. */
-    const plain = value => Buffer.isBuffer(value) ? `\\x${value.toString('hex')}` : value instanceof Date ? value.getTime()
-      : typeof value === 'bigint' ? String(value) : value;
-    const deep = (value, convert) => Array.isArray(value) ? value.map(each => deep(each, convert)) : convert(value);
+    const plain = value =>
+      Buffer.isBuffer(value)
+        ? `\\x${value.toString('hex')}`
+        : value instanceof Date
+          ? value.getTime()
+          : typeof value === 'bigint'
+            ? String(value)
+            : value;
+    const deep = (value, convert) => (Array.isArray(value) ? value.map(each => deep(each, convert)) : convert(value));
     const asJson = {
-      bytea: 'e::text', timestamptz: 'round(extract(epoch FROM e) * 1000)', numeric: 'e::text', int8: 'e::text', float8: 'e::text', jsonb: 'e::text'
+      bytea: 'e::text',
+      timestamptz: 'round(extract(epoch FROM e) * 1000)',
+      numeric: 'e::text',
+      int8: 'e::text',
+      float8: 'e::text',
+      jsonb: 'e::text'
     };
     const decode = { ...decoders, 20: exact[20], 1016: exact[1016] };
     /** What an element is when it is decoded. */
@@ -295,15 +439,30 @@ describe('array', () => {
     for (let round = 0; round < 300; round++) {
       const type = random.pick(Object.keys(kinds));
       const lengths = Array.from({ length: 1 + random.below(3) }, () => 1 + random.below(3));
-      const make = depth => depth === lengths.length ? (random.chance(0.1) ? null : kinds[type]())
-        : Array.from({ length: lengths[depth] }, () => make(depth + 1));
+      const make = depth =>
+        depth === lengths.length
+          ? random.chance(0.1)
+            ? null
+            : kinds[type]()
+          : Array.from({ length: lengths[depth] }, () => make(depth + 1));
       const values = make(0);
-      const { rows: [row] } = await client.query(`SELECT array_to_json(ARRAY(SELECT ${asJson[type] ?? 'e'} FROM unnest($1::${type}[]) e)) AS flat,
-        array_dims($1::${type}[]) AS dims`, [array(values)]);
+      const {
+        rows: [row]
+      } = await client.query(
+        `SELECT array_to_json(ARRAY(SELECT ${asJson[type] ?? 'e'} FROM unnest($1::${type}[]) e)) AS flat,
+        array_dims($1::${type}[]) AS dims`,
+        [array(values)]
+      );
       const about = `seed ${seed}, round ${round}: ${type} ${array(values)}`;
       assert.equal(row.dims, lengths.map(length => `[1:${length}]`).join(''), about);
-      const { rows: [back] } = await client.query(`SELECT $1::${type}[] AS a`, [array(values)], { decode });
-      assert.deepEqual(back.a, deep(values, value => value === null || !(type in decoded) ? value : decoded[type](value)), about);
+      const {
+        rows: [back]
+      } = await client.query(`SELECT $1::${type}[] AS a`, [array(values)], { decode });
+      assert.deepEqual(
+        back.a,
+        deep(values, value => (value === null || !(type in decoded) ? value : decoded[type](value))),
+        about
+      );
       if (type === 'float8' || type === 'jsonb') continue; // which the server writes in another way
       assert.deepEqual(row.flat, deep(values, plain).flat(Infinity), about);
     }
@@ -313,7 +472,10 @@ describe('array', () => {
 describe('An error of a value', () => {
   it('has the SQLSTATE that the server would give', async () => {
     const client = await connected();
-    for (const [value, code] of [['a\0', '22021'], [new Date(NaN), '22007']]) {
+    for (const [value, code] of [
+      ['a\0', '22021'],
+      [new Date(NaN), '22007']
+    ]) {
       await assert.rejects(client.query('SELECT $1', [value]), { name: 'TypeError', code });
       await assert.rejects(client.batch([['SELECT $1', [value]]]), { name: 'TypeError', code });
       assert.throws(() => array([value]), { name: 'TypeError', code });
@@ -324,8 +486,10 @@ describe('An error of a value', () => {
 
 describe('A list for json', () => {
   const LISTS = [[], [1, 2], ['a', null], [{ a: [] }], [[]], [[1], []]];
-  const table = async client => client.query('CREATE TEMP TABLE lists (id int GENERATED ALWAYS AS IDENTITY, j jsonb, k json, a int[])');
-  const stored = async client => (await client.query('SELECT j FROM lists WHERE j IS NOT NULL ORDER BY id')).rows.map(({ j }) => j);
+  const table = async client =>
+    client.query('CREATE TEMP TABLE lists (id int GENERATED ALWAYS AS IDENTITY, j jsonb, k json, a int[])');
+  const stored = async client =>
+    (await client.query('SELECT j FROM lists WHERE j IS NOT NULL ORDER BY id')).rows.map(({ j }) => j);
 
   it('is JSON where the server has said that the parameter is json, at first by a repetition', async () => {
     const { client, wire } = await proxied();
@@ -336,44 +500,76 @@ describe('A list for json', () => {
     for (const list of LISTS) await client.query('INSERT INTO lists (j, a) VALUES ($1, $2)', [list, []]);
     assert.equal(wire.stats.flights.toServer - flights, LISTS.length);
     await client.query('DELETE FROM lists');
-    for (const list of LISTS) await client.query('INSERT INTO lists (j, a) VALUES ($1, $2)', [list, []], { paramTypes: [oid.jsonb], cache: false });
-    await client.transaction(async tx => { await tx.query('INSERT INTO lists (j, a) VALUES ($1, $2)', [[], []]); });
+    for (const list of LISTS)
+      await client.query('INSERT INTO lists (j, a) VALUES ($1, $2)', [list, []], {
+        paramTypes: [oid.jsonb],
+        cache: false
+      });
+    await client.transaction(async tx => {
+      await tx.query('INSERT INTO lists (j, a) VALUES ($1, $2)', [[], []]);
+    });
     assert.deepEqual(await stored(client), [...LISTS, []]);
-    assert.deepEqual((await client.query('SELECT DISTINCT a FROM lists')).rows.map(({ a }) => a), [[]]);
+    assert.deepEqual(
+      (await client.query('SELECT DISTINCT a FROM lists')).rows.map(({ a }) => a),
+      [[]]
+    );
   });
 
   it('is never stored as {}: by values, set, copyFrom, batch, and in a block that has not seen the text, json refuses it', async () => {
     const client = await connected();
     await table(client);
-    await client.query(sql`INSERT INTO lists ${sql.values([{ j: [], k: [1] }, { j: [{}], k: [] }])}`);
+    await client.query(
+      sql`INSERT INTO lists ${sql.values([
+        { j: [], k: [1] },
+        { j: [{}], k: [] }
+      ])}`
+    );
     await client.query(sql`UPDATE lists SET ${sql.set({ j: [] })}`);
-    assert.deepEqual((await client.query('SELECT j, k FROM lists ORDER BY id')).objects, [{ j: [], k: [1] }, { j: [], k: [] }]);
+    assert.deepEqual((await client.query('SELECT j, k FROM lists ORDER BY id')).objects, [
+      { j: [], k: [1] },
+      { j: [], k: [] }
+    ]);
     const refused = { code: '22P02' };
-    await assert.rejects(client.transaction(tx => tx.query('INSERT INTO lists (k) VALUES ($1)', [[]])), { ...refused, hint: /for json, write JSON.stringify/ });
+    await assert.rejects(
+      client.transaction(tx => tx.query('INSERT INTO lists (k) VALUES ($1)', [[]])),
+      { ...refused, hint: /for json, write JSON.stringify/ }
+    );
     await assert.rejects(client.query('INSERT INTO lists (k, j) VALUES ($1, $2)', [[], []], { cache: false }), refused);
     const copy = client.copyFrom('COPY lists (j) FROM STDIN', { columns: ['j'] });
     await assert.rejects(pipeline([[[]]], copy), refused);
     assert.equal((await client.query("SELECT count(*) AS n FROM lists WHERE j = '{}' OR k::text = '{}'")).rows[0].n, 0);
-    const [, { rows: [row] }] = await client.batch([['INSERT INTO lists (a) VALUES ($1)', [[]]], 'SELECT a FROM lists WHERE a IS NOT NULL']);
+    const [
+      ,
+      {
+        rows: [row]
+      }
+    ] = await client.batch([['INSERT INTO lists (a) VALUES ($1)', [[]]], 'SELECT a FROM lists WHERE a IS NOT NULL']);
     assert.deepEqual(row.a, []);
   });
 });
 
 describe('A value of Temporal', () => {
   /** As Node.js 26 has them; before, what the texts are made of. */
-  const made = (name, text, zone = '') => globalThis.Temporal?.[name].from(text + zone) ?? Object.assign(
-    Object.create({ [Symbol.toStringTag]: `Temporal.${name}`, toJSON: () => text }), { toString: options => text + (options?.timeZoneName === 'never' ? '' : zone) });
+  const made = (name, text, zone = '') =>
+    globalThis.Temporal?.[name].from(text + zone) ??
+    Object.assign(Object.create({ [Symbol.toStringTag]: `Temporal.${name}`, toJSON: () => text }), {
+      toString: options => text + (options?.timeZoneName === 'never' ? '' : zone)
+    });
 
   it('is sent as its ISO text, alone and in a list', async () => {
     const client = await connected({ TimeZone: 'UTC', IntervalStyle: 'postgres' });
     for (const [value, type, expected] of [
       [made('Instant', '2024-02-29T12:34:56.123456Z'), 'timestamptz', '2024-02-29 12:34:56.123456+00'],
       [made('ZonedDateTime', '2024-02-29T12:34:56+01:00', '[Europe/Paris]'), 'timestamptz', '2024-02-29 11:34:56+00'],
-      [made('PlainDate', '2024-02-29'), 'date', '2024-02-29'], [made('PlainTime', '12:34:56.5'), 'time', '12:34:56.5'],
+      [made('PlainDate', '2024-02-29'), 'date', '2024-02-29'],
+      [made('PlainTime', '12:34:56.5'), 'time', '12:34:56.5'],
       [made('PlainDateTime', '2024-02-29T12:34:56'), 'timestamp', '2024-02-29 12:34:56'],
-      [made('Duration', 'P1Y2M3DT4H5M6.5S'), 'interval', '1 year 2 mons 3 days 04:05:06.5'], [made('Duration', '-P1DT0.5S'), 'interval', '-1 days -00:00:00.5']
+      [made('Duration', 'P1Y2M3DT4H5M6.5S'), 'interval', '1 year 2 mons 3 days 04:05:06.5'],
+      [made('Duration', '-P1DT0.5S'), 'interval', '-1 days -00:00:00.5']
     ]) {
-      const { rows: [row] } = await client.query(`SELECT $1::${type}::text AS one, ($2::${type}[])[1]::text AS item`, [value, [value]]);
+      const {
+        rows: [row]
+      } = await client.query(`SELECT $1::${type}::text AS one, ($2::${type}[])[1]::text AS item`, [value, [value]]);
       assert.deepEqual(row.toObject(), { one: expected, item: expected });
     }
   });

@@ -3,9 +3,7 @@
 const assert = require('node:assert/strict');
 const { Client, RowReader } = require('../../..');
 const { sql } = require('../../../lib/sql');
-const {
-  connected, proxied, answering, hex, message, dataRow, commandComplete, ANSWER
-} = require('../../support');
+const { connected, proxied, answering, hex, message, dataRow, commandComplete, ANSWER } = require('../../support');
 
 const EXECUTE = '45 00000009 00 00000000';
 
@@ -20,25 +18,45 @@ describe('batch', () => {
       ['']
     ]);
     assert.ok(results.every(result => result instanceof RowReader));
-    assert.deepEqual(results.map(({ cmd, rowCount, rows }) =>
-      [cmd, rowCount, rows.map(row => row.toArray())]), [
-      ['CREATE TABLE', 0, []],
-      ['INSERT', 2, []],
-      ['SELECT', 2, [[1, 'x'], [2, null]]],
-      ['SELECT', 1, [[2]]],
-      ['EMPTY', 0, []]
-    ]);
+    assert.deepEqual(
+      results.map(({ cmd, rowCount, rows }) => [cmd, rowCount, rows.map(row => row.toArray())]),
+      [
+        ['CREATE TABLE', 0, []],
+        ['INSERT', 2, []],
+        [
+          'SELECT',
+          2,
+          [
+            [1, 'x'],
+            [2, null]
+          ]
+        ],
+        ['SELECT', 1, [[2]]],
+        ['EMPTY', 0, []]
+      ]
+    );
   });
 
   it('takes a list of queries, and says what to write in place of one query', async () => {
     const client = await connected();
     for (const one of [sql`SELECT ${'a'}::text`, sql`SELECT 1`, ['SELECT $1', [1]], ['SELECT 1', []]]) {
-      await assert.rejects(client.batch(one), { name: 'TypeError', message: 'batch takes an array of queries, not one query: write batch([query])' });
+      await assert.rejects(client.batch(one), {
+        name: 'TypeError',
+        message: 'batch takes an array of queries, not one query: write batch([query])'
+      });
     }
-    for (const list of [[sql`SELECT ${1}::int`], ['SELECT 1', sql`SELECT ${'a'}::text`], Object.freeze(['SELECT 1', Object.freeze(['SELECT 2'])]), ['SELECT 1', ['SELECT 2']]]) {
+    for (const list of [
+      [sql`SELECT ${1}::int`],
+      ['SELECT 1', sql`SELECT ${'a'}::text`],
+      Object.freeze(['SELECT 1', Object.freeze(['SELECT 2'])]),
+      ['SELECT 1', ['SELECT 2']]
+    ]) {
       assert.equal((await client.batch(list)).length, list.length);
     }
-    await assert.rejects(client.batch([client.query('SELECT 1')]), { index: 0, message: /^queries\[0\]: a query of a batch is a text or .* not an object of class Promise$/ });
+    await assert.rejects(client.batch([client.query('SELECT 1')]), {
+      index: 0,
+      message: /^queries\[0\]: a query of a batch is a text or .* not an object of class Promise$/
+    });
   });
 
   it('shares one Sync, in one flight', async () => {
@@ -48,19 +66,24 @@ describe('batch', () => {
     const { flights } = wire.stats;
     await client.batch([['SELECT 1'], ['SELECT $1::text', ['x'], { cache: false }], ['SELECT 1']]);
     const known = "42 00000010 00 's1' 00 0000 0000 0001 0000";
-    assert.deepEqual(wire.recorded.toServer.subarray(from), hex(`${known} ${EXECUTE}
+    assert.deepEqual(
+      wire.recorded.toServer.subarray(from),
+      hex(`${known} ${EXECUTE}
       50 00000017 00 'SELECT $1::text' 00 0000  44 00000006 53 00
       42 00000013 00 00 0000 0001 00000001 'x' 0001 0000 ${EXECUTE}
-      ${known} ${EXECUTE}  53 00000004`));
+      ${known} ${EXECUTE}  53 00000004`)
+    );
     assert.equal(wire.stats.flights.toServer - flights.toServer, 1);
   });
 
   it('parses a text once that it has several times', async () => {
     const { client, wire } = await proxied();
     const from = wire.recorded.toServer.length;
-    const results = await client.batch(Array.from({ length: 5 },
-      (_, index) => ['SELECT $1::int AS a', [index]]));
-    assert.deepEqual(results.map(({ rows }) => rows[0].a), [0, 1, 2, 3, 4]);
+    const results = await client.batch(Array.from({ length: 5 }, (_, index) => ['SELECT $1::int AS a', [index]]));
+    assert.deepEqual(
+      results.map(({ rows }) => rows[0].a),
+      [0, 1, 2, 3, 4]
+    );
     const sent = wire.recorded.toServer.subarray(from).toString('latin1');
     assert.equal(sent.split('SELECT $1::int AS a').length, 2);
   });
@@ -70,7 +93,9 @@ describe('batch', () => {
     await client.query('CREATE TEMP TABLE t (a int PRIMARY KEY)');
     const insert = 'INSERT INTO t VALUES ($1)';
     for (const [bad, code, index] of [
-      [[insert, [1]], '23505', 2], [[insert, ['x']], '22P02', 2], [['SELEC'], '42601', 2],
+      [[insert, [1]], '23505', 2],
+      [[insert, ['x']], '22P02', 2],
+      [['SELEC'], '42601', 2],
       [[insert, []], '08P01', 2]
     ]) {
       const queries = [[insert, [1]], [insert, [2]], bad, [insert, [3]]];
@@ -78,7 +103,10 @@ describe('batch', () => {
       assert.deepEqual([error.name, error.code, error.index], ['PostgresError', code, index]);
     }
     assert.equal((await client.query('SELECT count(*) FROM t')).rows[0][0], 0);
-    await client.batch([[insert, [1]], [insert, [2]]]);
+    await client.batch([
+      [insert, [1]],
+      [insert, [2]]
+    ]);
     assert.equal((await client.query('SELECT count(*) FROM t')).rows[0][0], 2);
   });
 
@@ -94,10 +122,26 @@ describe('batch', () => {
   it('says which query has thrown in code of its own, whatever that was', async () => {
     const client = await connected();
     const frozen = Object.freeze(new Error('frozen'));
-    const failing = thrown => client.batch(['SELECT 1', ['SELECT 2', [], { get cache() { throw thrown; } }]]);
+    const failing = thrown =>
+      client.batch([
+        'SELECT 1',
+        [
+          'SELECT 2',
+          [],
+          {
+            get cache() {
+              throw thrown;
+            }
+          }
+        ]
+      ]);
     await assert.rejects(failing(frozen), it => it === frozen);
     await assert.rejects(failing(null), { message: 'queries[1]: null was thrown', cause: null, index: 1 });
-    await assert.rejects(failing(new RangeError('mine')), { name: 'RangeError', message: 'queries[1]: mine', index: 1 });
+    await assert.rejects(failing(new RangeError('mine')), {
+      name: 'RangeError',
+      message: 'queries[1]: mine',
+      index: 1
+    });
   });
 
   it('of no queries gives no results', async () => {
@@ -107,8 +151,7 @@ describe('batch', () => {
 
   it('of 5,000 queries gives 5,000 results', async () => {
     const client = await connected();
-    const results = await client.batch(Array.from({ length: 5000 },
-      (_, index) => ['SELECT $1::int', [index]]));
+    const results = await client.batch(Array.from({ length: 5000 }, (_, index) => ['SELECT $1::int', [index]]));
     results.forEach(({ rows }, index) => assert.equal(rows[0][0], index));
   });
 
@@ -122,13 +165,23 @@ describe('batch', () => {
     await client.query('SELECT * FROM t');
     await client.query('ALTER TABLE t ADD c int');
     const results = await client.batch([['INSERT INTO t VALUES (2)'], ['SELECT 1'], ['SELECT * FROM t']]);
-    assert.deepEqual(results[2].rows.map(row => row.toArray()), [[1, null, null], [2, null, null]], 'inserted once');
+    assert.deepEqual(
+      results[2].rows.map(row => row.toArray()),
+      [
+        [1, null, null],
+        [2, null, null]
+      ],
+      'inserted once'
+    );
     await client.query('SELECT * FROM t');
     await client.query('ALTER TABLE t ADD d int');
     const error = await client.batch([['NOTIFY t'], ['SELECT * FROM t']]).catch(error => error);
     assert.deepEqual([error.code, error.index], ['0A000', 1]);
-    assert.deepEqual((await client.query('SELECT * FROM t')).rowParser.columnNames, ['a', 'b', 'c', 'd'],
-      'next time it is prepared again');
+    assert.deepEqual(
+      (await client.query('SELECT * FROM t')).rowParser.columnNames,
+      ['a', 'b', 'c', 'd'],
+      'next time it is prepared again'
+    );
   });
 
   it('that was sent again is counted once', async () => {
@@ -146,8 +199,7 @@ describe('batch', () => {
   it('leaves the statement cache as the server has it, whichever query fails', async () => {
     const client = await connected({ statement_cache: 4 });
     for (let i = 0; i < 8; i++) {
-      const queries = ['SELECT 1', 'SELECT 2', 'SELECT 3', `SELECT ${i % 4} AS x`,
-        'SELECT 4'].map(text => [text]);
+      const queries = ['SELECT 1', 'SELECT 2', 'SELECT 3', `SELECT ${i % 4} AS x`, 'SELECT 4'].map(text => [text]);
       queries[i % 5] = ['SELECT 1/0'];
       await assert.rejects(client.batch(queries), { code: '22012', index: i % 5 });
       await client.batch([['SELECT 1'], ['SELECT 2'], ['SELECT 3'], ['SELECT 4'], ['SELECT 5']]);
@@ -160,10 +212,14 @@ describe('batch', () => {
   it('decodes as each query says', async () => {
     const client = await connected();
     const [decoded, text, own] = await client.batch([
-      ['SELECT 1 AS a'], ['SELECT 1 AS a', [], { decode: false }],
+      ['SELECT 1 AS a'],
+      ['SELECT 1 AS a', [], { decode: false }],
       ['SELECT 1 AS a', [], { decode: { 23: value => [value] } }]
     ]);
-    assert.deepEqual([decoded, text, own].map(({ rows }) => rows[0].a), [1, '1', ['1']]);
+    assert.deepEqual(
+      [decoded, text, own].map(({ rows }) => rows[0].a),
+      [1, '1', ['1']]
+    );
   });
 
   it('refuses bad input, tells which query it is, and sends nothing', async () => {
@@ -197,20 +253,22 @@ describe('batch', () => {
   it('takes a signal', async () => {
     const client = await connected();
     const signal = AbortSignal.timeout(50);
-    await assert.rejects(client.batch([['SELECT 1'], ['SELECT pg_sleep(60)']], { signal }),
-      { name: 'AbortError' });
+    await assert.rejects(client.batch([['SELECT 1'], ['SELECT pg_sleep(60)']], { signal }), { name: 'AbortError' });
     assert.equal((await client.query('SELECT 1')).rows[0][0], 1);
   });
 
-  it('works inside a transaction, where its failure is the transaction\'s', async () => {
+  it("works inside a transaction, where its failure is the transaction's", async () => {
     const client = await connected();
     await client.query('CREATE TEMP TABLE t (a int)');
     await client.transaction(async tx => {
       await tx.batch([['INSERT INTO t VALUES (1)'], ['INSERT INTO t VALUES (2)']]);
     });
-    await assert.rejects(client.transaction(async tx => {
-      await tx.batch([['INSERT INTO t VALUES (3)'], ['SELECT 1/0']]);
-    }), { code: '22012' });
+    await assert.rejects(
+      client.transaction(async tx => {
+        await tx.batch([['INSERT INTO t VALUES (3)'], ['SELECT 1/0']]);
+      }),
+      { code: '22012' }
+    );
     assert.equal((await client.query('SELECT count(*) FROM t')).rows[0][0], 2);
   });
 

@@ -29,14 +29,35 @@ describe('The round trips of a transaction', () => {
   it('are two of one query, three of two that depend on each other, four with a savepoint of one query, one of none', async () => {
     const wired = await proxied();
     assert.equal(await flights(wired, client => client.transaction(tx => ask(tx))), 2);
-    assert.equal(await flights(wired, client => client.transaction(async tx => { await ask(tx, (await ask(tx)).rowCount); })), 3);
-    assert.equal(await flights(wired, client => client.transaction(async tx => {
-      await ask(tx);
-      await tx.transaction(nested => ask(nested));
-    })), 4);
+    assert.equal(
+      await flights(wired, client =>
+        client.transaction(async tx => {
+          await ask(tx, (await ask(tx)).rowCount);
+        })
+      ),
+      3
+    );
+    assert.equal(
+      await flights(wired, client =>
+        client.transaction(async tx => {
+          await ask(tx);
+          await tx.transaction(nested => ask(nested));
+        })
+      ),
+      4
+    );
     assert.equal(await flights(wired, client => client.transaction(tx => tx.transaction(nested => ask(nested)))), 3);
     assert.equal(await flights(wired, client => client.transaction(() => {})), 1);
-    assert.equal(await flights(wired, client => client.transaction(() => { throw new Error('thrown'); }).catch(() => {})), 0);
+    assert.equal(
+      await flights(wired, client =>
+        client
+          .transaction(() => {
+            throw new Error('thrown');
+          })
+          .catch(() => {})
+      ),
+      0
+    );
   });
 
   it('are two whatever its first request is', async () => {
@@ -47,8 +68,12 @@ describe('The round trips of a transaction', () => {
       tx => tx.batch(['SELECT 1', 'SELECT 2']),
       tx => tx.query('SELECT 1', [], { cache: false }),
       tx => tx.queryTo(new PassThrough().resume(), 'SELECT 1')
-    ]) assert.equal(await flights(wired, client => client.transaction(work)), 2, String(work));
-    await assert.rejects(wired.client.transaction(tx => tx.query('SELECT $1', [new Map()])), TypeError);
+    ])
+      assert.equal(await flights(wired, client => client.transaction(work)), 2, String(work));
+    await assert.rejects(
+      wired.client.transaction(tx => tx.query('SELECT $1', [new Map()])),
+      TypeError
+    );
     await wired.client.transaction(async tx => {
       await assert.rejects(tx.query('SELECT $1', [new Map()]), TypeError);
       await insert(tx, 1);
@@ -59,27 +84,42 @@ describe('The round trips of a transaction', () => {
   it('are shared by transactions at the same time: one begins right behind the COMMIT of the one before', async () => {
     const wired = await proxied();
     const results = [];
-    const count = await flights(wired, client => Promise.all(Array.from({ length: 10 }, async (_, i) => {
-      results.push((await client.transaction(tx => ask(tx, i))).rows[0].i);
-    })));
-    assert.deepEqual(results, Array.from({ length: 10 }, (_, i) => i));
+    const count = await flights(wired, client =>
+      Promise.all(
+        Array.from({ length: 10 }, async (_, i) => {
+          results.push((await client.transaction(tx => ask(tx, i))).rows[0].i);
+        })
+      )
+    );
+    assert.deepEqual(
+      results,
+      Array.from({ length: 10 }, (_, i) => i)
+    );
     assert.ok(count <= 11, `${count} flights`);
     // So does a query.
     await wired.client.query('CREATE TEMP TABLE t (i int)');
     let behind;
-    assert.equal(await flights(wired, async client => {
-      const whole = client.transaction(tx => insert(tx, 1));
-      behind = ints(client);
-      await whole;
-      await behind;
-    }), 2);
+    assert.equal(
+      await flights(wired, async client => {
+        const whole = client.transaction(tx => insert(tx, 1));
+        behind = ints(client);
+        await whole;
+        await behind;
+      }),
+      2
+    );
     assert.deepEqual(await behind, [1]);
   });
 
   it('of one without requests, are one, and what waits behind it goes on', async () => {
     const client = await prepared();
     const empty = client.transaction(() => {});
-    const results = await Promise.all([empty, client.query('SELECT 1 AS one'), client.transaction(() => 2), client.transaction(tx => ask(tx, 3))]);
+    const results = await Promise.all([
+      empty,
+      client.query('SELECT 1 AS one'),
+      client.transaction(() => 2),
+      client.transaction(tx => ask(tx, 3))
+    ]);
     assert.deepEqual([results[1].rows[0].one, results[2], results[3].rows[0].i], [1, 2, 3]);
   });
 
@@ -109,7 +149,11 @@ describe('The round trips of a transaction', () => {
     ]) {
       const client = await prepared();
       const begun = begin(client);
-      const refused = assert.rejects(client.transaction(tx => insert(tx, 1)), { name: 'UsageError', code: '25001' }, String(begin));
+      const refused = assert.rejects(
+        client.transaction(tx => insert(tx, 1)),
+        { name: 'UsageError', code: '25001' },
+        String(begin)
+      );
       await begun;
       await refused;
       await client.query('ROLLBACK');
@@ -125,7 +169,9 @@ describe('The round trips of a transaction', () => {
       const sent = () => wire.recorded.toServer.toString('latin1').includes('SELECT 2');
       const second = tx.query('SELECT 2');
       let over = false;
-      first.then(() => { over = true; });
+      first.then(() => {
+        over = true;
+      });
       await turn();
       assert.equal(sent(), false);
       while (!sent()) await turn();

@@ -14,8 +14,7 @@ async function withTable(options) {
   return found;
 }
 
-const stored = async client =>
-  (await client.query('SELECT * FROM target ORDER BY a')).rows.map(row => row.toArray());
+const stored = async client => (await client.query('SELECT * FROM target ORDER BY a')).rows.map(row => row.toArray());
 
 describe('COPY FROM STDIN', () => {
   it('takes rows as text, and tells how many', async () => {
@@ -28,7 +27,12 @@ describe('COPY FROM STDIN', () => {
     client.copyData(new Uint8Array(Buffer.from('4\t\n')));
     const { cmd, rowCount } = await client.copyDone();
     assert.deepEqual([cmd, rowCount], ['COPY', 4]);
-    assert.deepEqual(await stored(client), [[1, 'one'], [2, null], [3, 'ä€😀'], [4, '']]);
+    assert.deepEqual(await stored(client), [
+      [1, 'one'],
+      [2, null],
+      [3, 'ä€😀'],
+      [4, '']
+    ]);
   });
 
   it('takes what COPY TO STDOUT gave, in binary, split anywhere', async () => {
@@ -51,8 +55,11 @@ describe('COPY FROM STDIN', () => {
     await client.query('COPY target FROM STDIN');
     client.copyData('1\tx\n');
     await client.copyDone();
-    assert.deepEqual(wire.recorded.toServer.subarray(from), hex(`
-      51 0000001b 'COPY target FROM STDIN' 00  64 00000008 '1' 09 'x' 0a  63 00000004`));
+    assert.deepEqual(
+      wire.recorded.toServer.subarray(from),
+      hex(`
+      51 0000001b 'COPY target FROM STDIN' 00  64 00000008 '1' 09 'x' 0a  63 00000004`)
+    );
   });
 
   it('keeps what is asked meanwhile until it is over', async () => {
@@ -125,8 +132,7 @@ describe('COPY FROM STDIN', () => {
   it('rejects at once when it cannot begin', async () => {
     const client = await withTable();
     await assert.rejects(client.query('COPY nowhere FROM STDIN'), { code: '42P01' });
-    assert.throws(() => client.copyData('1\tx\n'),
-      { name: 'UsageError', code: '55000', message: /no COPY is open/ });
+    assert.throws(() => client.copyData('1\tx\n'), { name: 'UsageError', code: '55000', message: /no COPY is open/ });
     await assert.rejects(client.query('COPY target FROM STDIN (FORMAT nonsense)'), { code: '22023' });
     await assert.rejects(client.query('COPY target FROM STDIN', ['a']), { code: '08P01' });
     assert.equal((await client.query('SELECT 1')).rows[0][0], 1);
@@ -157,13 +163,28 @@ describe('COPY FROM STDIN', () => {
     await assert.rejects(client.copyDone(), error);
     await assert.rejects(client.copyFail(), error);
     await client.query('COPY target FROM STDIN');
-    for (const [data, kind] of [[undefined, 'undefined'], [null, 'null'], [5, 'a number'], [{}, 'an object'],
-      [['1'], 'an array'], [new Float64Array(1), 'an object of class Float64Array']]) {
-      assert.throws(() => client.copyData(data),
-        { name: 'TypeError', message: `copyData takes a Buffer, Uint8Array or string, not ${kind}` });
+    for (const [data, kind] of [
+      [undefined, 'undefined'],
+      [null, 'null'],
+      [5, 'a number'],
+      [{}, 'an object'],
+      [['1'], 'an array'],
+      [new Float64Array(1), 'an object of class Float64Array']
+    ]) {
+      assert.throws(() => client.copyData(data), {
+        name: 'TypeError',
+        message: `copyData takes a Buffer, Uint8Array or string, not ${kind}`
+      });
     }
-    for (const [reader, kind] of [[null, 'null'], [{}, 'an object'], [{ write() {} }, 'an object']]) {
-      await assert.rejects(client.copyDone(reader), { name: 'TypeError', message: `copyDone takes a RowReader, not ${kind}` });
+    for (const [reader, kind] of [
+      [null, 'null'],
+      [{}, 'an object'],
+      [{ write() {} }, 'an object']
+    ]) {
+      await assert.rejects(client.copyDone(reader), {
+        name: 'TypeError',
+        message: `copyDone takes a RowReader, not ${kind}`
+      });
     }
     assert.equal((await client.copyDone()).rowCount, 0);
   });
@@ -204,8 +225,7 @@ describe('COPY FROM STDIN', () => {
 
     const waiting = new AbortController();
     const sleeping = client.query('SELECT pg_sleep(0.05)');
-    const copy = assert.rejects(client.query('COPY target FROM STDIN', [], { signal: waiting.signal }),
-      reason);
+    const copy = assert.rejects(client.query('COPY target FROM STDIN', [], { signal: waiting.signal }), reason);
     const behind = client.query('SELECT 1');
     waiting.abort();
     await Promise.all([copy, sleeping, behind]);

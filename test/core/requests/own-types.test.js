@@ -54,11 +54,19 @@ describe('Arrays of the types of a database', () => {
   it('are arrays in JSON as well, with elements as they are, and for each database its own', async () => {
     const json = async (session, options) => {
       const target = new PassThrough();
-      const [chunks] = await Promise.all([target.toArray(), session.queryTo(target, TEXT, [], { as: 'json', ...options })]);
+      const [chunks] = await Promise.all([
+        target.toArray(),
+        session.queryTo(target, TEXT, [], { as: 'json', ...options })
+      ]);
       return JSON.parse(Buffer.concat(chunks).toString())[0];
     };
     const pool = pooled();
-    assert.deepEqual(await json(pooled({ fetch_types: false })), { ...ROW, moods: '{sad,NULL,"so, so"}', ages: '{1,2}', older: '{3}' });
+    assert.deepEqual(await json(pooled({ fetch_types: false })), {
+      ...ROW,
+      moods: '{sad,NULL,"so, so"}',
+      ages: '{1,2}',
+      older: '{3}'
+    });
     assert.deepEqual(await json(pool), ROW);
     assert.deepEqual(await json(pool.with({ 'app.a': '1' })), ROW);
     assert.deepEqual(await pool.transaction(json), ROW);
@@ -67,7 +75,20 @@ describe('Arrays of the types of a database', () => {
   it('have the same elements in both formats and in JSON: those of a domain over an array are arrays', async () => {
     const text = String.raw`SELECT '{"{1,2}",NULL}'::list[] AS a, '{"{3}"}'::lists[] AS b, '{"{sad,\"so, so\"}"}'::moods[] AS c, '{4}'::list AS d,
       '{sad}'::moods AS e, '{"{}"}'::list[] AS f, '{"{\"{1,NULL}\",\"{{2},{3}}\"}"}'::deep[] AS g`;
-    const row = { a: [[1, 2], null], b: [[3]], c: [['sad', 'so, so']], d: [4], e: ['sad'], f: [[]], g: [[[1, null], [[2], [3]]]] };
+    const row = {
+      a: [[1, 2], null],
+      b: [[3]],
+      c: [['sad', 'so, so']],
+      d: [4],
+      e: ['sad'],
+      f: [[]],
+      g: [
+        [
+          [1, null],
+          [[2], [3]]
+        ]
+      ]
+    };
     const pool = pooled();
     for (const format of [0, 1]) assert.deepEqual(await rowOf(pool.query(text, [], { format })), row);
     const target = new PassThrough();
@@ -79,7 +100,9 @@ describe('Arrays of the types of a database', () => {
     const proxy = await startProxy({ target: await sharedServer(), record: true });
     afterTest(() => proxy.stop());
     const pool = pooled({ host: proxy.host, port: proxy.port });
-    pool.once('connect', client => { client.query('SELECT 0').catch(() => {}); });
+    pool.once('connect', client => {
+      client.query('SELECT 0').catch(() => {});
+    });
     await pool.query('SELECT 1');
     await Promise.all(Array.from({ length: 3 }, () => pool.transaction(tx => tx.query('SELECT pg_sleep(0.05)'))));
     const [first, ...more] = proxy.connections.map(({ recorded }) => String(recorded.toServer));
@@ -115,12 +138,17 @@ describe('Arrays of the types of a database', () => {
     assert.equal((await plain.query(TEXT)).rows[0].ages, '{1,2}');
     assert.equal((await pooled({ fetch_types: false }).query(TEXT)).rows[0].ages, '{1,2}');
     assert.equal((await pooled({ decode: { 23: Number } }).query(TEXT)).rows[0].ages, '{1,2}');
-    await assert.rejects(new Client({ ...config, fetch_types: 'yes' }).connect(), { name: 'TypeError', message: /fetch_types must be a boolean/ });
+    await assert.rejects(new Client({ ...config, fetch_types: 'yes' }).connect(), {
+      name: 'TypeError',
+      message: /fetch_types must be a boolean/
+    });
   });
 
   it('stay text if the database does not tell, and nothing fails', async () => {
     const admin = await connected({ database: DATABASE });
-    await admin.simpleQuery('DROP ROLE IF EXISTS blind; CREATE ROLE blind LOGIN; REVOKE SELECT ON pg_catalog.pg_type FROM PUBLIC');
+    await admin.simpleQuery(
+      'DROP ROLE IF EXISTS blind; CREATE ROLE blind LOGIN; REVOKE SELECT ON pg_catalog.pg_type FROM PUBLIC'
+    );
     try {
       const pool = new Pool({ ...config, user: 'blind', password: undefined });
       const seen = [];
@@ -137,19 +165,27 @@ describe('Arrays of the types of a database', () => {
   it('have decoders by their names, with a schema or on the search_path, for the config, a query, a batch and a cursor', async () => {
     const mood = label => String(label).toUpperCase();
     const decode = { ...decoders, ...exact, mood, 'public.age': Number, timestamptz: text => `at ${text.slice(0, 4)}` };
-    const text = "SELECT 'sad'::mood AS a, '{ok,NULL}'::mood[] AS b, 7::age AS c, '{1}'::age[] AS d, '2020-01-01'::timestamptz AS e, 9::int8 AS f, '{3}'::older[] AS g";
+    const text =
+      "SELECT 'sad'::mood AS a, '{ok,NULL}'::mood[] AS b, 7::age AS c, '{1}'::age[] AS d, '2020-01-01'::timestamptz AS e, 9::int8 AS f, '{3}'::older[] AS g";
     const row = { a: 'SAD', b: ['OK', null], c: 7, d: [1], e: 'at 2020', f: 9n, g: [3] };
     for (const map of [decode, new Map(Object.entries(decode).map(([key, value]) => [Number(key) || key, value]))]) {
       const client = await connected({ database: DATABASE, fetch_types: true });
       const own = await connected({ database: DATABASE, fetch_types: true, decode: map });
-      for (const result of [await client.query(text, [], { decode: map }), (await client.batch([[text, [], { decode: map }]]))[0],
-        (await client.simpleQuery(text, { decode: map }))[0], await own.query(text), await pooled({ decode: map }).query(text)]) {
+      for (const result of [
+        await client.query(text, [], { decode: map }),
+        (await client.batch([[text, [], { decode: map }]]))[0],
+        (await client.simpleQuery(text, { decode: map }))[0],
+        await own.query(text),
+        await pooled({ decode: map }).query(text)
+      ]) {
         assert.deepEqual(result.objects[0], row);
       }
       assert.deepEqual((await client.cursor(text, [], { decode: map }).next()).value.toObject(), row);
       assert.deepEqual((await client.query("SELECT 'ok'::mood", [], { decode: map, format: 1 })).arrays, [['OK']]);
     }
-    const { rows: [{ b }] } = await pooled({ decode: { ...decoders, ...exact } }).query(text);
+    const {
+      rows: [{ b }]
+    } = await pooled({ decode: { ...decoders, ...exact } }).query(text);
     assert.deepEqual(b, ['ok', null]);
   });
 
@@ -162,7 +198,10 @@ describe('Arrays of the types of a database', () => {
     await assert.rejects(client.simpleQuery('SELECT 1', { decode }), refused);
     await assert.rejects(client.cursor('SELECT 1', [], { decode }).next(), refused);
     await assert.rejects(pooled({ decode }).query('SELECT 1'), refused);
-    await assert.rejects((await connected({ database: DATABASE })).query('SELECT 1', [], { decode }), { code: '42704', message: /fetch_types/ });
+    await assert.rejects((await connected({ database: DATABASE })).query('SELECT 1', [], { decode }), {
+      code: '42704',
+      message: /fetch_types/
+    });
     assert.equal((await client.query('SELECT 1 AS n')).rows[0].n, 1);
   });
 });

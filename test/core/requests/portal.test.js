@@ -19,9 +19,20 @@ describe('startQuery and getResults', () => {
   it('give the rows some at a time', async () => {
     const client = await connected();
     const expected = {
-      1: [['1', 'SUSPENDED'], ['2', 'SUSPENDED'], ['3', 'SUSPENDED'], ['', 'SELECT']],
-      2: [['12', 'SUSPENDED'], ['3', 'SELECT']],
-      3: [['123', 'SUSPENDED'], ['', 'SELECT']],
+      1: [
+        ['1', 'SUSPENDED'],
+        ['2', 'SUSPENDED'],
+        ['3', 'SUSPENDED'],
+        ['', 'SELECT']
+      ],
+      2: [
+        ['12', 'SUSPENDED'],
+        ['3', 'SELECT']
+      ],
+      3: [
+        ['123', 'SUSPENDED'],
+        ['', 'SELECT']
+      ],
       4: [['123', 'SELECT']],
       0: [['123', 'SELECT']]
     };
@@ -42,10 +53,13 @@ describe('startQuery and getResults', () => {
     await client.query('SELECT 1', [], Client.STRING, false);
     const sent = wire.recorded.toServer.subarray(from);
     const execute = "45 0000000e 'steps' 00 00000002  53 00000004";
-    assert.deepEqual(sent.subarray(0, sent.indexOf('P\0\0\0\x10\0SELECT 1')), hex(`
+    assert.deepEqual(
+      sent.subarray(0, sent.indexOf('P\0\0\0\x10\0SELECT 1')),
+      hex(`
       50 0000000d 00 'BEGIN' 00 0000  44 00000006 53 00  42 0000000e 00 00 0000 0000 0001 0000  45 00000009 00 00000000  48 00000004
       50 00000024 00 'SELECT generate_series(1, 5)' 00 0000  44 00000006 53 00
-      42 00000013 'steps' 00 00 0000 0000 0001 0000  ${execute}  ${execute}  ${execute}  51 0000000b 'COMMIT' 00`));
+      42 00000013 'steps' 00 00 0000 0000 0001 0000  ${execute}  ${execute}  ${execute}  51 0000000b 'COMMIT' 00`)
+    );
     assert.ok(wire.stats.flights.toServer - flights <= 5, 'three parts, COMMIT, and the query behind');
   });
 
@@ -71,9 +85,15 @@ describe('startQuery and getResults', () => {
     for (let i = 0; i < 2; i++) {
       client.startQuery('SELECT generate_series(1, 3) AS n', [], Client.BINARY, i === 0);
       const first = await client.getResults(2);
-      assert.deepEqual(first.rows.map(row => row.n), [1, 2]);
+      assert.deepEqual(
+        first.rows.map(row => row.n),
+        [1, 2]
+      );
       const second = await client.getResults(2);
-      assert.deepEqual(second.rows.map(row => row.n), [3]);
+      assert.deepEqual(
+        second.rows.map(row => row.n),
+        [3]
+      );
       assert.deepEqual(second.rowParser.columnNames, ['n']);
     }
   });
@@ -85,7 +105,10 @@ describe('startQuery and getResults', () => {
     client.startQuery('');
     assert.deepEqual(await parts(client, 5), [['', 'EMPTY']]);
     client.startQuery('INSERT INTO t SELECT generate_series(1, 3) RETURNING a');
-    assert.deepEqual(await parts(client, 2), [['12', 'SUSPENDED'], ['3', 'INSERT']]);
+    assert.deepEqual(await parts(client, 2), [
+      ['12', 'SUSPENDED'],
+      ['3', 'INSERT']
+    ]);
     assert.equal((await client.query('SELECT count(*) FROM t')).rows[0][0], 3);
   });
 
@@ -93,7 +116,10 @@ describe('startQuery and getResults', () => {
     const client = await connected();
     client.startQuery('SELECT generate_series(1, 5)');
     const results = await Promise.all([client.getResults(2), client.getResults(2), client.getResults(2)]);
-    assert.deepEqual(results.map(({ rows }) => rows.map(row => row[0]).join('')), ['12', '34', '5']);
+    assert.deepEqual(
+      results.map(({ rows }) => rows.map(row => row[0]).join('')),
+      ['12', '34', '5']
+    );
     await assert.rejects(client.getResults(2), { name: 'UsageError', code: '34000' });
   });
 
@@ -104,7 +130,9 @@ describe('startQuery and getResults', () => {
     const first = client.getResults(2);
     const behind = client.query("INSERT INTO log VALUES ('behind') RETURNING a");
     let settled = false;
-    behind.then(() => { settled = true; });
+    behind.then(() => {
+      settled = true;
+    });
     await first;
     assert.equal(settled, false);
     await client.getResults(2);
@@ -113,8 +141,7 @@ describe('startQuery and getResults', () => {
     assert.equal((await behind).rows[0].a, 'behind');
   });
 
-  it('fail with the server\'s error, at the first part or at a later one, and the connection goes on',
-    async () => {
+  it("fail with the server's error, at the first part or at a later one, and the connection goes on", async () => {
     const client = await connected();
     client.startQuery('SELEC');
     await assert.rejects(client.getResults(1), { code: '42601' });
@@ -137,7 +164,13 @@ describe('startQuery and getResults', () => {
       client.startQuery(text);
       const behind = client.query('SELECT 1');
       const { rows } = await client.getResults(2);
-      assert.deepEqual(rows.map(row => row.toArray()), [[1, null], [2, null]]);
+      assert.deepEqual(
+        rows.map(row => row.toArray()),
+        [
+          [1, null],
+          [2, null]
+        ]
+      );
       assert.equal((await client.getResults(2)).rows.length, 1);
       assert.equal((await behind).rows[0][0], 1);
       await client.query(text);
@@ -150,8 +183,7 @@ describe('startQuery and getResults', () => {
     client.startQuery('SELECT 1');
     assert.throws(() => client.startQuery('SELECT 2'), { name: 'UsageError', code: '34000' });
     await client.sync();
-    assert.throws(() => client.startQuery('COPY users FROM STDIN'),
-      { name: 'TypeError', message: /no rows to fetch/ });
+    assert.throws(() => client.startQuery('COPY users FROM STDIN'), { name: 'TypeError', message: /no rows to fetch/ });
     client.startQuery('SELECT 1');
     for (const max of [-1, 1.5, NaN, '5', null, 2 ** 31]) {
       await assert.rejects(client.getResults(max), { name: 'TypeError', message: /maxCount must be/ });
@@ -166,7 +198,9 @@ describe('A portal that is abandoned', () => {
     const client = await connected();
     for (const leave of [
       async cursor => cursor.return(),
-      async cursor => { for await (const row of cursor) if (row) break; },
+      async cursor => {
+        for await (const row of cursor) if (row) break;
+      },
       async cursor => Readable.from(cursor).destroy(),
       async cursor => ReadableStream.from(cursor).cancel()
     ]) {
@@ -184,7 +218,9 @@ describe('A portal that is abandoned', () => {
     await client.query("DO $$ BEGIN EXECUTE 'DEALLOCATE ALL'; END $$");
     const lost = client.query('SELECT $1::int AS i', [2]).catch(error => error.code);
     const all = [];
-    const read = async () => { for await (const row of client.cursor('SELECT generate_series(1, 5) AS i', [], { batchSize: 2 })) all.push(row.i); };
+    const read = async () => {
+      for await (const row of client.cursor('SELECT generate_series(1, 5) AS i', [], { batchSize: 2 })) all.push(row.i);
+    };
     const [code] = await Promise.all([lost, read(), client.query('SELECT 1')]);
     assert.deepEqual([code, all], ['26000', [1, 2, 3, 4, 5]]);
     assert.equal((await client.query('SELECT $1::int AS i', [3])).rows[0].i, 3);
@@ -218,7 +254,9 @@ describe('sync', () => {
   it('without an open query resolves when all before it is over', async () => {
     const client = await connected();
     let over = false;
-    client.query('SELECT pg_sleep(0.05)').then(() => { over = true; });
+    client.query('SELECT pg_sleep(0.05)').then(() => {
+      over = true;
+    });
     const stream = { any: 'thing' };
     assert.equal(await client.sync(stream), stream);
     assert.equal(over, true);

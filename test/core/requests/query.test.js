@@ -21,7 +21,12 @@ function sent({ text = 'SELECT a', values = [], cache = true, statements = new S
   const writer = new MessageWriter();
   request.promise = request.open(null);
   request.encode(writer, statements);
-  const pipeline = { statements, reader: { owned: false }, status: 'I', common: { decoding: { decode: true, plain: false } } };
+  const pipeline = {
+    statements,
+    reader: { owned: false },
+    status: 'I',
+    common: { decoding: { decode: true, plain: false } }
+  };
   return {
     request,
     written: Buffer.from(writer.take()),
@@ -53,7 +58,13 @@ describe('QueryRequest', () => {
   it('lets the reader of its rows go when it fails: others wait for it no longer', () => {
     const { request, answer } = sent();
     let gone = 0;
-    request.receiver = { start() {}, receive() {}, release: () => { gone++; } };
+    request.receiver = {
+      start() {},
+      receive() {},
+      release: () => {
+        gone++;
+      }
+    };
     answer(PARSED, PARAMETERS, DESCRIBED, BOUND);
     assert.equal(gone, 0);
     answer(ANSWER.error('22012', 'division by zero'));
@@ -70,20 +81,76 @@ describe('QueryRequest', () => {
   });
 
   it('takes BindComplete before the description, as QuestDB has it', async () => {
-    for (const [description, values] of [[DESCRIBED, ['x']], [NO_DATA, []]]) {
+    for (const [description, values] of [
+      [DESCRIBED, ['x']],
+      [NO_DATA, []]
+    ]) {
       const { request, answer, pipeline } = sent();
-      answer(PARSED, BOUND, PARAMETERS, description, ...values.length > 0 ? [ROW] : [], DONE);
+      answer(PARSED, BOUND, PARAMETERS, description, ...(values.length > 0 ? [ROW] : []), DONE);
       request.ready(pipeline);
-      assert.deepEqual((await request.promise).rows.map(row => row.a), values);
+      assert.deepEqual(
+        (await request.promise).rows.map(row => row.a),
+        values
+      );
     }
   });
 
   it('takes no other message out of order', () => {
-    const whole = { T: DESCRIBED, n: NO_DATA, 2: BOUND, D: ROW, C: DONE, 1: PARSED, t: PARAMETERS, Z: ANSWER.ready, G: message('G', Buffer.from([0, 0, 0])),
-      3: message('3', Buffer.alloc(0)), H: message('H', Buffer.from([0, 0, 0])), d: message('d', Buffer.from('x')), c: message('c', Buffer.alloc(0)),
-      I: message('I', Buffer.alloc(0)), E: ANSWER.error('22012', 'division by zero') };
-    for (const order of ['2', 't', 'T', 'n', '3', '13', '11', '1tTt', '1tT2d', '1tT2H', '1tT2I', '1tT2DI', '1tT2DH', '1tn2d', '1tn2c', '1tn2HC',
-      '1tn2HH', '1tn2Hdcd', '1tn2Hdcc', 'EE', '1tT2DCEE', 'D', 'C', '1D', '1C', '1t2', '12tT2', '1tT2T', '1tT22', '1tT2C2', '1tT2CD', '1tT2CC', '1tn2D', '1tT2Z', '1tT2G', '1tT2DT']) {
+    const whole = {
+      T: DESCRIBED,
+      n: NO_DATA,
+      2: BOUND,
+      D: ROW,
+      C: DONE,
+      1: PARSED,
+      t: PARAMETERS,
+      Z: ANSWER.ready,
+      G: message('G', Buffer.from([0, 0, 0])),
+      3: message('3', Buffer.alloc(0)),
+      H: message('H', Buffer.from([0, 0, 0])),
+      d: message('d', Buffer.from('x')),
+      c: message('c', Buffer.alloc(0)),
+      I: message('I', Buffer.alloc(0)),
+      E: ANSWER.error('22012', 'division by zero')
+    };
+    for (const order of [
+      '2',
+      't',
+      'T',
+      'n',
+      '3',
+      '13',
+      '11',
+      '1tTt',
+      '1tT2d',
+      '1tT2H',
+      '1tT2I',
+      '1tT2DI',
+      '1tT2DH',
+      '1tn2d',
+      '1tn2c',
+      '1tn2HC',
+      '1tn2HH',
+      '1tn2Hdcd',
+      '1tn2Hdcc',
+      'EE',
+      '1tT2DCEE',
+      'D',
+      'C',
+      '1D',
+      '1C',
+      '1t2',
+      '12tT2',
+      '1tT2T',
+      '1tT22',
+      '1tT2C2',
+      '1tT2CD',
+      '1tT2CC',
+      '1tn2D',
+      '1tT2Z',
+      '1tT2G',
+      '1tT2DT'
+    ]) {
       const { answer } = sent();
       const messages = [...order].map(type => whole[type]);
       const last = messages.pop();
@@ -94,7 +161,10 @@ describe('QueryRequest', () => {
 
   it('takes no message with a body that has none', () => {
     for (const [before, type] of [
-      [[], '1'], [[PARSED, PARAMETERS], 'n'], [[PARSED, PARAMETERS, DESCRIBED], '2'], [[PARSED, PARAMETERS, NO_DATA, BOUND], 'I']
+      [[], '1'],
+      [[PARSED, PARAMETERS], 'n'],
+      [[PARSED, PARAMETERS, DESCRIBED], '2'],
+      [[PARSED, PARAMETERS, NO_DATA, BOUND], 'I']
     ]) {
       const { answer } = sent();
       answer(...before);
@@ -114,7 +184,8 @@ describe('QueryRequest', () => {
     const made = values => new QueryRequest('SELECT a', values, 0, true).values;
     const [, of] = made([2, [1]]);
     assert.deepEqual([of.text(), of.text(false), of.text(true)], ['{1}', '{1}', '[1]']);
-    for (const values of [[1, 'a', null, undefined, true, 2n], [], null, 5, new Array(1e9)]) assert.equal(made(values), values);
+    for (const values of [[1, 'a', null, undefined, true, 2n], [], null, 5, new Array(1e9)])
+      assert.equal(made(values), values);
     const list = [1];
     assert.deepEqual(made([2, Buffer.from('a'), { list }, null]), [2, Buffer.from('a'), '{"list":[1]}', null]);
   });
@@ -149,7 +220,7 @@ describe('QueryRequest', () => {
     assert.equal(statements.disturbing, request);
   });
 
-  it('keeps the values of a statement that may be stale, and never changes the caller\'s', () => {
+  it("keeps the values of a statement that may be stale, and never changes the caller's", () => {
     const values = Object.freeze([1, Object.freeze(['x']).length, Buffer.from('ab')]);
     const { request } = sent({ text: 'SELECT $1, $2, $3', values });
     assert.notEqual(request.values, values);
@@ -157,13 +228,22 @@ describe('QueryRequest', () => {
     assert.notEqual(sent({ text: 'SELECT $1', values: plain }).request.values, plain);
     values[2].fill(0);
     assert.deepEqual(request.values, ['1', '1', Buffer.from('ab')]);
-    assert.equal(sent({ text: 'SELECT $1, $2', values: [Buffer.alloc(8193)] }).request.values, null, 'too many to keep');
+    assert.equal(
+      sent({ text: 'SELECT $1, $2', values: [Buffer.alloc(8193)] }).request.values,
+      null,
+      'too many to keep'
+    );
   });
 
   it('is forgotten with its error: before BindComplete, or of a class that tells of what has changed', () => {
     for (const [messages, code, forgotten] of [
-      [[], '26000', true], [[BOUND], '26000', true], [[], '22P02', true], [[BOUND], '42703', true], [[BOUND], 'XX000', true],
-      [[BOUND], '23505', false], [[BOUND, ROW], '22012', false]
+      [[], '26000', true],
+      [[BOUND], '26000', true],
+      [[], '22P02', true],
+      [[BOUND], '42703', true],
+      [[BOUND], 'XX000', true],
+      [[BOUND], '23505', false],
+      [[BOUND, ROW], '22012', false]
     ]) {
       const statements = new Statements(10);
       sent({ statements }).answer(PARSED, PARAMETERS, DESCRIBED, BOUND, DONE);
@@ -209,7 +289,10 @@ describe('The values of a query', () => {
       await client.query(text, values, { cache: false });
       await client.query(text, values, { signal });
       await Promise.all([client.query('SELECT 1', [], { signal }), client.query(text, values)]);
-      await client.batch([[text, values], [text, values]]);
+      await client.batch([
+        [text, values],
+        [text, values]
+      ]);
       await client.transaction(tx => Promise.all([tx.query(text, values), tx.cursor(text, values).next()]));
       await client.cursor(text, values).next();
       client.startQuery(text, values);
@@ -229,7 +312,11 @@ describe('The values of a query', () => {
       values => client.query(text, values).then(read),
       values => client.query(text, values, { signal }).then(read),
       values => client.batch([[text, values]]).then(([reader]) => read(reader)),
-      values => client.cursor(text, values).next().then(({ value }) => value.toArray()),
+      values =>
+        client
+          .cursor(text, values)
+          .next()
+          .then(({ value }) => value.toArray()),
       values => client.transaction(tx => tx.query(text, values)).then(read),
       values => {
         client.startQuery(text, values);
@@ -242,7 +329,8 @@ describe('The values of a query', () => {
         const bytes = Buffer.from('ab');
         const values = ['x', bytes, 'escape'];
         const promise = ask(values);
-        if (!String(ask).includes('transaction')) { // whose function is called later
+        if (!String(ask).includes('transaction')) {
+          // whose function is called later
           bytes.fill('z');
           values[0] = 'y';
           values.length = 1;
@@ -267,7 +355,10 @@ describe('A wrong number of values', () => {
     const client = await connected();
     const text = 'SELECT $1::int + $2::int';
     const wrong = given => ({
-      name: 'PostgresError', code: '08P01', message: `the query takes 2 parameters, but was given ${given}: ${text}`, severity: 'ERROR'
+      name: 'PostgresError',
+      code: '08P01',
+      message: `the query takes 2 parameters, but was given ${given}: ${text}`,
+      severity: 'ERROR'
     });
     for (let round = 0; round < 2; round++) {
       await assert.rejects(client.query(text, [1]), wrong('1 value'));
@@ -278,7 +369,12 @@ describe('A wrong number of values', () => {
       await assert.rejects(client.cursor(text, [1]).next(), wrong('1 value'));
       assert.equal((await client.query(text, [1, 2])).rows[0][0], 3);
     }
-    await assert.rejects(client.query('SELECT 1', [1]), { message: 'the query takes 0 parameters, but was given 1 value: SELECT 1' });
-    await assert.rejects(client.query(`SELECT ${'1, '.repeat(100)}$1::int`), ({ message }) => message.length < 300 && message.endsWith('…'));
+    await assert.rejects(client.query('SELECT 1', [1]), {
+      message: 'the query takes 0 parameters, but was given 1 value: SELECT 1'
+    });
+    await assert.rejects(
+      client.query(`SELECT ${'1, '.repeat(100)}$1::int`),
+      ({ message }) => message.length < 300 && message.endsWith('…')
+    );
   });
 });

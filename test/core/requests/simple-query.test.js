@@ -3,7 +3,16 @@
 const assert = require('node:assert/strict');
 const { RowReader } = require('../../..');
 const {
-  connected, proxied, faked, answering, hex, message, rowDescription, dataRow, commandComplete, ANSWER
+  connected,
+  proxied,
+  faked,
+  answering,
+  hex,
+  message,
+  rowDescription,
+  dataRow,
+  commandComplete,
+  ANSWER
 } = require('../../support');
 
 describe('simpleQuery', () => {
@@ -13,15 +22,17 @@ describe('simpleQuery', () => {
       SELECT 1 AS a, NULL AS b; CREATE TEMP TABLE t (x int); INSERT INTO t VALUES (1), (2);
       SELECT * FROM t; SELECT; UPDATE t SET x = 0 WHERE false`);
     assert.ok(results.every(result => result instanceof RowReader));
-    assert.deepEqual(results.map(({ cmd, rowCount, rows }) =>
-      [cmd, rowCount, rows.map(row => row.toArray())]), [
-      ['SELECT', 1, [[1, null]]],
-      ['CREATE TABLE', 0, []],
-      ['INSERT', 2, []],
-      ['SELECT', 2, [[1], [2]]],
-      ['SELECT', 1, [[]]],
-      ['UPDATE', 0, []]
-    ]);
+    assert.deepEqual(
+      results.map(({ cmd, rowCount, rows }) => [cmd, rowCount, rows.map(row => row.toArray())]),
+      [
+        ['SELECT', 1, [[1, null]]],
+        ['CREATE TABLE', 0, []],
+        ['INSERT', 2, []],
+        ['SELECT', 2, [[1], [2]]],
+        ['SELECT', 1, [[]]],
+        ['UPDATE', 0, []]
+      ]
+    );
     assert.deepEqual(results[0].rows[0].toObject(), { a: 1, b: null });
     assert.equal(results[2].oid, '0');
     assert.equal(results[1].rowParser, undefined);
@@ -40,7 +51,10 @@ describe('simpleQuery', () => {
     const client = await connected();
     for (const text of ['', ' ; ', '-- nothing']) {
       const results = await client.simpleQuery(text);
-      assert.deepEqual(results.map(({ cmd, rows }) => [cmd, rows]), [['EMPTY', []]]);
+      assert.deepEqual(
+        results.map(({ cmd, rows }) => [cmd, rows]),
+        [['EMPTY', []]]
+      );
     }
   });
 
@@ -56,8 +70,7 @@ describe('simpleQuery', () => {
   it('rejects with the first error, and nothing of the text is done', async () => {
     const client = await connected();
     await client.query('CREATE TEMP TABLE t (x int)');
-    await assert.rejects(client.simpleQuery('INSERT INTO t VALUES (1); SELECT 1/0; SELECT 1'),
-      { code: '22012' });
+    await assert.rejects(client.simpleQuery('INSERT INTO t VALUES (1); SELECT 1/0; SELECT 1'), { code: '22012' });
     await assert.rejects(client.simpleQuery('SELECT 1; SELEC'), { code: '42601', position: 11 });
     assert.equal((await client.query('SELECT count(*) FROM t')).rows[0][0], 0);
   });
@@ -65,20 +78,30 @@ describe('simpleQuery', () => {
   it('keeps what its own COMMIT has committed', async () => {
     const client = await connected();
     await client.query('CREATE TEMP TABLE t (x int)');
-    await assert.rejects(client.simpleQuery('BEGIN; INSERT INTO t VALUES (1); COMMIT; SELECT 1/0'),
-      { code: '22012' });
+    await assert.rejects(client.simpleQuery('BEGIN; INSERT INTO t VALUES (1); COMMIT; SELECT 1/0'), { code: '22012' });
     assert.equal((await client.query('SELECT count(*) FROM t')).rows[0][0], 1);
   });
 
   it('goes along with other queries in the pipeline', async () => {
     const client = await connected();
     const results = await Promise.allSettled([
-      client.query('SELECT 1'), client.simpleQuery('SELECT 2; SELECT 3'), client.query('SELECT 4'),
-      client.simpleQuery('SELECT 1/0'), client.query('SELECT 5')
+      client.query('SELECT 1'),
+      client.simpleQuery('SELECT 2; SELECT 3'),
+      client.query('SELECT 4'),
+      client.simpleQuery('SELECT 1/0'),
+      client.query('SELECT 5')
     ]);
-    assert.deepEqual(results.map(({ value, reason }) =>
-      reason ? reason.code : [value].flat().map(({ rows }) => rows[0][0]).join()),
-      ['1', '2,3', '4', '22012', '5']);
+    assert.deepEqual(
+      results.map(({ value, reason }) =>
+        reason
+          ? reason.code
+          : [value]
+              .flat()
+              .map(({ rows }) => rows[0][0])
+              .join()
+      ),
+      ['1', '2,3', '4', '22012', '5']
+    );
   });
 
   it('refuses COPY FROM STDIN, and loses nothing that was asked behind it', async () => {
@@ -95,20 +118,29 @@ describe('simpleQuery', () => {
   it('makes the client forget its statements after DISCARD ALL', async () => {
     const client = await connected();
     await client.query('SELECT 1');
-    const [, { rows }] = await client.simpleQuery('DISCARD ALL').then(() =>
-      client.simpleQuery('SELECT 1; TABLE pg_prepared_statements'));
+    const [, { rows }] = await client
+      .simpleQuery('DISCARD ALL')
+      .then(() => client.simpleQuery('SELECT 1; TABLE pg_prepared_statements'));
     assert.deepEqual(rows, []);
     assert.equal((await client.query('SELECT 1')).rows[0][0], 1);
   });
 
   it('ends the connection where it sets another encoding, of which the server says nothing before its rows', async () => {
-    for (const set of ["SET LOCAL client_encoding = 'latin1'", 'set client_encoding to latin1', "SET SESSION NAMES 'LATIN1'"]) {
+    for (const set of [
+      "SET LOCAL client_encoding = 'latin1'",
+      'set client_encoding to latin1',
+      "SET SESSION NAMES 'LATIN1'"
+    ]) {
       for (const ask of [
-        client => client.simpleQuery(`${set}; SELECT 'é' AS e`), client => client.batch([set, "SELECT 'é' AS e"]),
+        client => client.simpleQuery(`${set}; SELECT 'é' AS e`),
+        client => client.batch([set, "SELECT 'é' AS e"]),
         client => client.simpleQuery(`BEGIN; ${set}; SELECT 'é'; COMMIT`)
       ]) {
         const client = await connected();
-        await assert.rejects(ask(client), { name: 'ConnectionError', message: /client_encoding (?:was set to another encoding|to "LATIN1")/ });
+        await assert.rejects(ask(client), {
+          name: 'ConnectionError',
+          message: /client_encoding (?:was set to another encoding|to "LATIN1")/
+        });
       }
     }
     const client = await connected();
@@ -120,7 +152,10 @@ describe('simpleQuery', () => {
   it('works inside a transaction', async () => {
     const client = await connected();
     const results = await client.transaction(tx => tx.simpleQuery('SELECT 1; SELECT 2'));
-    assert.deepEqual(results.map(({ rows }) => rows[0][0]), [1, 2]);
+    assert.deepEqual(
+      results.map(({ rows }) => rows[0][0]),
+      [1, 2]
+    );
   });
 
   it('takes a signal', async () => {
@@ -137,7 +172,9 @@ describe('simpleQuery', () => {
       await conversation.request();
       const many = Buffer.concat(Array(10000).fill(copyIn));
       for (let i = 0; i < 50; i++) conversation.say(many);
-      conversation.socket.on('data', chunk => { written += chunk.length; });
+      conversation.socket.on('data', chunk => {
+        written += chunk.length;
+      });
     });
     await assert.rejects(client.simpleQuery('COPY t FROM STDIN'), { name: 'ConnectionError', code: '08P01' });
     assert.equal(client.state, 'closed');
@@ -165,8 +202,10 @@ describe('simpleQuery', () => {
       ['a description cut short', hex("54 0000000a 0001 'a' 00 0000")]
     ]) {
       const client = await answering(...answer);
-      const [first, second] = await Promise.allSettled([client.simpleQuery('SELECT a; SELECT b'),
-        client.query('SELECT 1')]);
+      const [first, second] = await Promise.allSettled([
+        client.simpleQuery('SELECT a; SELECT b'),
+        client.query('SELECT 1')
+      ]);
       assert.equal(first.status, 'rejected', name);
       assert.equal(first.reason.code, '08P01', `${name}: ${first.reason}`);
       assert.equal(second.reason.code, '08P01', name);

@@ -23,7 +23,7 @@ const TEXT = `SELECT n AS a, 'name ' || n AS name, NULL AS nothing, n > 1 AS "is
 const WAYS = {
   query: async ({ pool }) => (await pool.query(TEXT)).rows,
   'query in binary format': async ({ pool }) => (await pool.query(TEXT, [], { format: Client.BINARY })).rows,
-  'a loop over a result': async ({ pool }) => [...await pool.query(TEXT)],
+  'a loop over a result': async ({ pool }) => [...(await pool.query(TEXT))],
   simpleQuery: async ({ pool }) => (await pool.simpleQuery(TEXT))[0].rows,
   batch: async ({ pool }) => (await pool.batch([TEXT, 'SELECT 1']))[0].rows,
   'a transaction': ({ pool }) => pool.transaction(async tx => (await tx.query(TEXT)).rows),
@@ -35,7 +35,9 @@ const WAYS = {
   'the stream of a cursor': ({ pool }) => Readable.from(pool.cursor(TEXT)).toArray(),
   'the cache, that asks': async ({ cache }) => (await cache.query(TEXT)).rows,
   async 'the cache, that knows'({ cache }) {
-    const { rows: [row] } = await cache.query(TEXT);
+    const {
+      rows: [row]
+    } = await cache.query(TEXT);
     row.bytes.fill(7); // which concerns no other reader
     row.list.push('more');
     return (await cache.query(TEXT)).rows;
@@ -43,8 +45,16 @@ const WAYS = {
 };
 
 const expectedRow = (a, count) => ({
-  a, name: `name ${a}`, nothing: null, 'is it': a > 1, list: [1, null], doc: { b: [1] }, count,
-  at: new Date('2024-02-29T12:34:56.789Z'), price: '1.50', bytes: Buffer.from([0, 255])
+  a,
+  name: `name ${a}`,
+  nothing: null,
+  'is it': a > 1,
+  list: [1, null],
+  doc: { b: [1] },
+  count,
+  at: new Date('2024-02-29T12:34:56.789Z'),
+  price: '1.50',
+  bytes: Buffer.from([0, 255])
 });
 
 for (const [name, ask] of Object.entries(WAYS)) {
@@ -54,7 +64,9 @@ for (const [name, ask] of Object.entries(WAYS)) {
       const { config } = await sharedServer();
       const pool = endAfterTest(new Pool(config));
       rows = await ask({ pool, cache: new ResponseCache(pool) });
-      const { rows: [{ count }] } = await pool.query('SELECT count(*) FROM users');
+      const {
+        rows: [{ count }]
+      } = await pool.query('SELECT count(*) FROM users');
       expected = [1, 2, 3].map(a => expectedRow(a, count));
     });
 
@@ -95,8 +107,14 @@ for (const [name, ask] of Object.entries(WAYS)) {
         use(new Console({ stdout }));
         return String(stdout.read());
       };
-      assert.equal(printed(console => console.table(rows)), printed(console => console.table(expected)));
-      assert.equal(printed(console => console.log(rows)), printed(console => console.log(expected)));
+      assert.equal(
+        printed(console => console.table(rows)),
+        printed(console => console.table(expected))
+      );
+      assert.equal(
+        printed(console => console.log(rows)),
+        printed(console => console.log(expected))
+      );
       assert.equal(inspect(rows), inspect(expected));
       assert.equal(JSON.stringify(rows), JSON.stringify(expected));
     });
@@ -105,15 +123,36 @@ for (const [name, ask] of Object.entries(WAYS)) {
 
 describe('A Date', () => {
   it('as a value and back is the same instant, to the millisecond, in any time zone and format', async () => {
-    const times = ['2026-03-04T05:06:07.089Z', '1970-01-01T00:00:00.000Z', '1969-12-31T23:59:59.999Z', '0001-01-01T00:00:00.001Z',
-      '0000-12-31T23:59:59.999Z', '-000099-02-28T12:00:00.500Z', '-004712-01-01T00:00:00.000Z', '+275760-09-13T00:00:00.000Z', '+010000-01-01T00:00:00.010Z',
-      '1883-11-18T17:03:58.001Z', '2024-03-31T01:00:00.000Z', '2024-11-03T05:59:59.999Z', '0999-12-31T23:59:59.123Z', '1000-01-01T00:00:00.999Z']
-      .map(text => new Date(text));
-    for (const TimeZone of ['UTC', 'Asia/Kolkata', 'America/New_York', 'Europe/Amsterdam', 'Pacific/Chatham', 'Africa/Monrovia']) {
+    const times = [
+      '2026-03-04T05:06:07.089Z',
+      '1970-01-01T00:00:00.000Z',
+      '1969-12-31T23:59:59.999Z',
+      '0001-01-01T00:00:00.001Z',
+      '0000-12-31T23:59:59.999Z',
+      '-000099-02-28T12:00:00.500Z',
+      '-004712-01-01T00:00:00.000Z',
+      '+275760-09-13T00:00:00.000Z',
+      '+010000-01-01T00:00:00.010Z',
+      '1883-11-18T17:03:58.001Z',
+      '2024-03-31T01:00:00.000Z',
+      '2024-11-03T05:59:59.999Z',
+      '0999-12-31T23:59:59.123Z',
+      '1000-01-01T00:00:00.999Z'
+    ].map(text => new Date(text));
+    for (const TimeZone of [
+      'UTC',
+      'Asia/Kolkata',
+      'America/New_York',
+      'Europe/Amsterdam',
+      'Pacific/Chatham',
+      'Africa/Monrovia'
+    ]) {
       const client = await connected({ TimeZone, decode: true });
       for (const format of [Client.STRING, Client.BINARY]) {
         for (const time of times) {
-          const { rows: [row] } = await client.query('SELECT $1::timestamptz AS at, ARRAY[$1::timestamptz] AS list', [time], { format });
+          const {
+            rows: [row]
+          } = await client.query('SELECT $1::timestamptz AS at, ARRAY[$1::timestamptz] AS list', [time], { format });
           assert.deepStrictEqual(row.toObject(), { at: time, list: [time] }, `${TimeZone}: ${time.toISOString()}`);
         }
       }
@@ -124,9 +163,13 @@ describe('A Date', () => {
     const text = "SELECT timestamptz '2026-03-04 05:06:07.999999+00' AS at";
     const client = await connected({ TimeZone: 'UTC' });
     for (const format of [Client.STRING, Client.BINARY]) {
-      const { rows: [{ at }] } = await client.query(text, [], { format, decode: true });
+      const {
+        rows: [{ at }]
+      } = await client.query(text, [], { format, decode: true });
       assert.deepEqual(at, new Date('2026-03-04T05:06:07.999Z'));
-      const { rows: [exactly] } = await client.query(text, [], { format, decode: { ...decoders, ...exact } });
+      const {
+        rows: [exactly]
+      } = await client.query(text, [], { format, decode: { ...decoders, ...exact } });
       assert.equal(exactly.at, '2026-03-04 05:06:07.999999+00');
     }
   });
@@ -148,7 +191,11 @@ describe('Structs', () => {
     for (const count of [1, 3, 1000]) {
       const { rows } = await client.query(text, [count]);
       const expected = rows.map(row => row.toObject());
-      for (const printed of [message(rows[0], expected[0]), message(rows.slice(0, 3), expected.slice(0, 3)), message(rows[0], { id: 2 })]) {
+      for (const printed of [
+        message(rows[0], expected[0]),
+        message(rows.slice(0, 3), expected.slice(0, 3)),
+        message(rows[0], { id: 2 })
+      ]) {
         assert.ok(printed.split('\n').length < 50, printed);
         assert.match(printed, /Row \[\{ id: 1, name: 'name 1' \}\]/);
         assert.doesNotMatch(printed, /Buffer|Chunk|Run|Uint8Array/);
@@ -167,7 +214,13 @@ describe('Structs', () => {
 
   it('of which a column cannot be read say so, and are printed', async () => {
     const client = await connected();
-    const { structs } = await client.query('SELECT 1 AS a', [], { decode: { [oid.int4]: () => { throw new RangeError('no'); } } });
+    const { structs } = await client.query('SELECT 1 AS a', [], {
+      decode: {
+        [oid.int4]: () => {
+          throw new RangeError('no');
+        }
+      }
+    });
     assert.equal(String(structs[0]), '[object unreadable: RangeError: no]');
   });
 });

@@ -15,7 +15,7 @@ describe('The memory of a connection', () => {
     const kept = [];
     for (let i = 0, salt = 1; i < 3000; i++) {
       salt = next(salt);
-      const bytes = chunk(1 + salt % (i % 10 === 0 ? 6000 : 200), salt);
+      const bytes = chunk(1 + (salt % (i % 10 === 0 ? 6000 : 200)), salt);
       bytes.copy(received, 0);
       kept.push([memory.keep(received, 0, bytes.length, null, 0), bytes]);
       received.fill(255);
@@ -29,14 +29,14 @@ describe('The memory of a connection', () => {
     const kept = [];
     let most = 0;
     for (let i = 0, salt = 1; i < 300; i++) {
-      const length = 1 + (salt = next(salt)) % 65536;
+      const length = 1 + ((salt = next(salt)) % 65536);
       chunk(length, salt).copy(received);
       Object.assign(memory, { read: received, length, to: 0 });
-      for (let start = 0, end; start < length; start = end + (salt = next(salt)) % (salt % 3 === 0 ? 2000 : 80)) {
+      for (let start = 0, end; start < length; start = end + ((salt = next(salt)) % (salt % 3 === 0 ? 2000 : 80))) {
         salt = next(salt);
-        end = Math.min(length, start + 1 + salt % (salt % 10 === 0 ? 3000 : 200));
+        end = Math.min(length, start + 1 + (salt % (salt % 10 === 0 ? 3000 : 200)));
         kept.push([memory.keep(received, start, end, null, 0), Buffer.from(received.subarray(start, end))]);
-        most += end - start > 1024 ? end - start : (end - start + 64) * 4096 / 3072;
+        most += end - start > 1024 ? end - start : ((end - start + 64) * 4096) / 3072;
       }
       received.fill(255);
     }
@@ -49,7 +49,12 @@ describe('The memory of a connection', () => {
   it('holds little: small results share 4,096 bytes, a longer one has memory of its own', () => {
     const memory = new Memory();
     const received = chunk(10000, 4);
-    for (const [length, most] of [[1, 4096], [1024, 4096], [1025, 1025], [9000, 9000]]) {
+    for (const [length, most] of [
+      [1, 4096],
+      [1024, 4096],
+      [1025, 1025],
+      [9000, 9000]
+    ]) {
       const { bytes, start, end } = memory.keep(received, 100, 100 + length, null, 0);
       assert.equal(bytes.buffer.byteLength, most);
       assert.ok(bytes.subarray(start, end).equals(received.subarray(100, 100 + length)));
@@ -64,7 +69,11 @@ describe('The memory of a connection', () => {
     const received = chunk(60000, 2);
     Object.assign(memory, { read: received, length: received.length, to: 0 });
     assert.equal(memory.keep(received, 0, 10000, null, 1e6).bytes.length, 65536);
-    assert.equal(memory.keep(received, 10000, 10010, null, 0).bytes.length, 4096, 'behind the large one in what was read');
+    assert.equal(
+      memory.keep(received, 10000, 10010, null, 0).bytes.length,
+      4096,
+      'behind the large one in what was read'
+    );
   });
 
   it('is another one for each connection', () => {
@@ -83,7 +92,7 @@ describe('A large result', () => {
     let size = 0;
     for (let i = 0; i < count; i++) {
       salt = next(salt);
-      const bytes = chunk(1 + salt % longest, salt);
+      const bytes = chunk(1 + (salt % longest), salt);
       bytes.copy(received);
       chunks.push(memory.keep(received, 0, bytes.length, null, size));
       received.fill(255);

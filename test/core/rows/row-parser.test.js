@@ -22,10 +22,14 @@ describe('RowParser', () => {
   it('reads a RowDescription', () => {
     const parser = new RowParser(DESCRIPTION);
     assert.deepEqual(parser.columns, [
-      { name: 'id', tableOid: 0x4001, tableColumnIndex: 1, typeOid: 23, typeLen: 4, typeModifier: -1,
-        binary: 0 },
+      { name: 'id', tableOid: 0x4001, tableColumnIndex: 1, typeOid: 23, typeLen: 4, typeModifier: -1, binary: 0 },
       {
-        name: 'name', tableOid: 0x4001, tableColumnIndex: -2, typeOid: 1043, typeLen: -1, typeModifier: 34,
+        name: 'name',
+        tableOid: 0x4001,
+        tableColumnIndex: -2,
+        typeOid: 1043,
+        typeLen: -1,
+        typeModifier: 34,
         binary: 0
       }
     ]);
@@ -45,8 +49,13 @@ describe('RowParser', () => {
     const bytes = hex('54 0000001b 0001 c3a9 00  ffffffff 7fff fffffffe 0001 80000000 0001');
     const [column] = new RowParser(bytes).columns;
     assert.deepEqual(column, {
-      name: 'é', tableOid: 0xffffffff, tableColumnIndex: 0x7fff, typeOid: 0xfffffffe, typeLen: 1,
-      typeModifier: -0x80000000, binary: 1
+      name: 'é',
+      tableOid: 0xffffffff,
+      tableColumnIndex: 0x7fff,
+      typeOid: 0xfffffffe,
+      typeLen: 1,
+      typeModifier: -0x80000000,
+      binary: 1
     });
   });
 
@@ -59,31 +68,39 @@ describe('RowParser', () => {
   it('refuses a description that is cut short anywhere, whatever follows it', () => {
     for (let length = 0; length < DESCRIPTION.length; length++) {
       const cut = Buffer.from(DESCRIPTION.subarray(0, length));
-      const error = { name: 'ConnectionError', code: '08P01',
-        message: /RowDescription (cut short|of a wrong length)/ };
+      const error = { name: 'ConnectionError', code: '08P01', message: /RowDescription (cut short|of a wrong length)/ };
       assert.throws(() => new RowParser(cut), error, `${length} bytes`);
       if (length < 5) continue;
       cut.writeUInt32BE(length - 1, 1);
-      assert.throws(() => new RowParser(Buffer.concat([cut, Buffer.alloc(100)])), error,
-        `${length} bytes, measured`);
+      assert.throws(() => new RowParser(Buffer.concat([cut, Buffer.alloc(100)])), error, `${length} bytes, measured`);
     }
   });
 
   it('refuses more bytes than its columns take, and more columns than there are', () => {
     for (const bytes of [
-      '54 00000007 0000 00', '54 00000006 0001', '54 00000006 ffff',
+      '54 00000007 0000 00',
+      '54 00000006 0001',
+      '54 00000006 ffff',
       "54 0000001b 0001 'a' 00 00000000 0000 00000019 ffff ffffffff 0000 00"
-    ]) assert.throws(() => new RowParser(hex(bytes)), { code: '08P01' }, bytes);
+    ])
+      assert.throws(() => new RowParser(hex(bytes)), { code: '08P01' }, bytes);
   });
 
   it('gives the description with the format that the rows have', () => {
     const parser = new RowParser(DESCRIPTION);
     assert.equal(parser.description(0), parser.buffer);
-    assert.deepEqual(parser.description(1), hex(`54 00000032 0002
+    assert.deepEqual(
+      parser.description(1),
+      hex(`54 00000032 0002
       'id'   00  00004001 0001 00000017 0004 ffffffff 0001
-      'name' 00  00004001 fffe 00000413 ffff 00000022 0001`));
+      'name' 00  00004001 fffe 00000413 ffff 00000022 0001`)
+    );
     assert.equal(parser.description(1), parser.description(1), 'made once');
-    assert.equal(new RowParser(new RowParser(rowDescription('', 'a')).description(1)).columns[0].binary, 1, 'without a name');
+    assert.equal(
+      new RowParser(new RowParser(rowDescription('', 'a')).description(1)).columns[0].binary,
+      1,
+      'without a name'
+    );
     assert.deepEqual(parser.buffer, DESCRIPTION, 'left as it was');
   });
 
@@ -105,8 +122,7 @@ describe('RowParser', () => {
     assert.notEqual(parser[0], Row);
     assert.deepEqual(new Row(dataRow('7', 'x')).toArray(), [7, 'x']);
     assert.deepEqual(new Row(dataRow(null, null)).toArray(), [null, null], 'NULL is not decoded');
-    assert.deepEqual(new (classOf(1, decode))(dataRow('7', 'x')).toArray(),
-      [Buffer.from('7'), Buffer.from('x')]);
+    assert.deepEqual(new (classOf(1, decode))(dataRow('7', 'x')).toArray(), [Buffer.from('7'), Buffer.from('x')]);
   });
 
   it('is the same one for the same description, as long as it is remembered', () => {
@@ -122,7 +138,7 @@ describe('RowParser', () => {
       'a' 00  00000000 0000 00000017 0004 ffffffff 0001
       'b' 00  00000000 0000 00000019 ffff ffffffff 0000`);
     mixed.writeUInt32BE(mixed.length - 1, 1);
-    const row = new (new RowParser(mixed))[0](dataRow(hex('00000007'), 'x'));
+    const row = new new RowParser(mixed)[0](dataRow(hex('00000007'), 'x'));
     assert.deepEqual(row.toArray(), [hex('00000007'), 'x']);
     assert.equal(row.dataFormat, 0);
     const binary = new RowParser(new RowParser(DESCRIPTION).description(1));
@@ -170,7 +186,10 @@ describe('A row', () => {
 
   it('gives a column by name or index, undefined where there is none', () => {
     const row = textRow('a', 'b');
-    assert.deepEqual(['c0', 'c1', 0, 1].map(column => row.get(column)), ['a', 'b', 'a', 'b']);
+    assert.deepEqual(
+      ['c0', 'c1', 0, 1].map(column => row.get(column)),
+      ['a', 'b', 'a', 'b']
+    );
     for (const column of ['c2', 'toObject', '0', '', 2, -1, 0.5, NaN, Infinity, undefined, null]) {
       assert.equal(row.get(column), undefined, String(column));
     }
@@ -204,8 +223,7 @@ describe('A row', () => {
 
   it('of many columns gives each of them, in any order of asking, NULL or not', () => {
     for (const count of [11, 12, 13, 1600]) {
-      const values = Array.from({ length: count },
-        (_, i) => i % 3 === 0 ? null : i % 5 === 0 ? '' : `value ${i}`);
+      const values = Array.from({ length: count }, (_, i) => (i % 3 === 0 ? null : i % 5 === 0 ? '' : `value ${i}`));
       for (const order of [1, -1]) {
         const row = textRow(...values);
         for (let i = order === 1 ? 0 : count - 1; i >= 0 && i < count; i += order) {
@@ -228,9 +246,18 @@ describe('A row', () => {
   });
 
   it('reaches columns that are called like its own members by index and get', () => {
-    const names = ['toObject', 'toArray', 'get', 'toJSON', 'rowBuffer', 'rowColumns', 'rowParser',
+    const names = [
+      'toObject',
+      'toArray',
+      'get',
+      'toJSON',
+      'rowBuffer',
+      'rowColumns',
+      'rowParser',
       'columnCount',
-      'dataFormat', 'parseColumn'];
+      'dataFormat',
+      'parseColumn'
+    ];
     const parser = new RowParser(rowDescription(...names));
     const row = new parser[0](dataRow(...names.map(name => `a ${name}`)));
     names.forEach((name, index) => {
@@ -238,23 +265,38 @@ describe('A row', () => {
       assert.equal(row.get(name), `a ${name}`);
       assert.equal(row.toObject()[name], `a ${name}`);
     });
-    assert.deepEqual(row.toArray(), names.map(name => `a ${name}`));
+    assert.deepEqual(
+      row.toArray(),
+      names.map(name => `a ${name}`)
+    );
     assert.equal(row.columnCount, names.length);
     assert.equal(JSON.parse(JSON.stringify(row)).toJSON, 'a toJSON');
     assert.match(inspect(row), /toObject: 'a toObject'/);
   });
 
   it('has columns that are called like members of every object', () => {
-    const names = ['__proto__', 'constructor', 'hasOwnProperty', 'toString', 'valueOf', 'rows', 'then',
+    const names = [
+      '__proto__',
+      'constructor',
+      'hasOwnProperty',
+      'toString',
+      'valueOf',
+      'rows',
+      'then',
       'length',
-      '__defineGetter__'];
+      '__defineGetter__'
+    ];
     const parser = new RowParser(rowDescription(...names));
     const row = new parser[0](dataRow(...names.map(name => `a ${name}`)));
     for (const name of names) {
       assert.equal(row[name], `a ${name}`);
       assert.equal(row.get(name), `a ${name}`);
-      assert.deepEqual(Object.getOwnPropertyDescriptor(row.toObject(), name),
-        { value: `a ${name}`, writable: true, enumerable: true, configurable: true });
+      assert.deepEqual(Object.getOwnPropertyDescriptor(row.toObject(), name), {
+        value: `a ${name}`,
+        writable: true,
+        enumerable: true,
+        configurable: true
+      });
     }
     assert.equal(Object.getPrototypeOf(row.toObject()), Object.prototype);
     assert.equal({}.polluted, undefined);
@@ -274,8 +316,16 @@ describe('A row', () => {
 
 describe('A malformed row', () => {
   /** Every way to look at the columns of a row of two. */
-  const LOOKS = [row => row[1], row => row.c1, row => row.get(1), row => row.toArray(), row => row.toObject(),
-    row => [...row], row => JSON.stringify(row), row => inspect(row)];
+  const LOOKS = [
+    row => row[1],
+    row => row.c1,
+    row => row.get(1),
+    row => row.toArray(),
+    row => row.toObject(),
+    row => [...row],
+    row => JSON.stringify(row),
+    row => inspect(row)
+  ];
 
   /** Checks that nothing is to be seen in the row, and nothing of the bytes behind it. */
   function shows(bytes, looks, message, columns = 2) {
@@ -284,8 +334,11 @@ describe('A malformed row', () => {
       for (const look of looks) {
         const Row = new RowParser(rowDescription(...names))[format];
         const memory = Buffer.concat([SECRET, hex(bytes), SECRET, SECRET]);
-        assert.throws(() => look(new Row(memory, SECRET.length)),
-          { name: 'ConnectionError', code: '08P01', message }, String(look));
+        assert.throws(
+          () => look(new Row(memory, SECRET.length)),
+          { name: 'ConnectionError', code: '08P01', message },
+          String(look)
+        );
       }
     }
   }
@@ -297,7 +350,7 @@ describe('A malformed row', () => {
     }
   });
 
-  it('whose column has a negative length that is not NULL\'s shows nothing', () => {
+  it("whose column has a negative length that is not NULL's shows nothing", () => {
     for (const length of ['fffffffe', '80000000', 'fffffff0']) {
       shows(`44 0000000e 0002 00000000 ${length}`, LOOKS, /DataRow of a wrong length/);
     }
@@ -352,15 +405,21 @@ describe('Text', () => {
       reader.receiveData(message, 0, message.length, 1, false);
     }
     const expected = values.map(String);
-    assert.deepEqual(reader.objects.map(({ a }) => a), expected);
-    assert.deepEqual(reader.rows.map(row => row.a), expected);
+    assert.deepEqual(
+      reader.objects.map(({ a }) => a),
+      expected
+    );
+    assert.deepEqual(
+      reader.rows.map(row => row.a),
+      expected
+    );
   });
 
   it('that is remembered is not given for other bytes', () => {
     // The same text in ASCII and, a bit added to each byte, not in ASCII: what is compared must be bytes.
     const ascii = Buffer.from('remember me');
     const other = Buffer.from(ascii.map(byte => byte | 128));
-    const rows = Array.from({ length: 2000 }, (_, i) => i % 2 === 0 || i < 200 ? ascii : other);
+    const rows = Array.from({ length: 2000 }, (_, i) => (i % 2 === 0 || i < 200 ? ascii : other));
     const messages = rows.map(value => {
       const message = hex(`44 00000000 0001 0000000b ${value.toString('hex')}`);
       message.writeUInt32BE(message.length - 1, 1);
@@ -371,7 +430,10 @@ describe('Text', () => {
       const reader = new RowReader();
       reader.start(new RowParser(rowDescription('a')), 0);
       reader.receiveData(all, 0, all.length, messages.length, true);
-      assert.deepEqual(read(reader).map(row => row.a), rows.map(String));
+      assert.deepEqual(
+        read(reader).map(row => row.a),
+        rows.map(String)
+      );
     }
   });
 });
@@ -417,7 +479,7 @@ describe('Rows that a caller makes of a Buffer of his own', () => {
     const buffer = Buffer.alloc(1000);
     const names = Array.from({ length: 20 }, (_, i) => `c${i}`);
     dataRow(...names).copy(buffer);
-    const row = new (new RowParser(rowDescription(...names)))[0](buffer);
+    const row = new new RowParser(rowDescription(...names))[0](buffer);
     assert.equal(row.c19, 'c19');
     dataRow(...names.map(name => `longer ${name}`)).copy(buffer);
     assert.equal(row.c19, 'longer c19');
@@ -451,8 +513,25 @@ describe('int32', () => {
 describe('A column whose texts repeat', () => {
   it('gives each row its own, whatever came before', () => {
     const parser = new RowParser(rowDescription('few', 'many', 'odd'));
-    const odd = ['', 'x', 'ä', 'äö', 'short', '日本', 'a'.repeat(24), 'a'.repeat(25), 'b'.repeat(200), '\u007f\u007f', 'Aa', 'BB'];
-    const values = Array.from({ length: 5000 }, (_, i) => [`value ${i % 90}`, `${i * 7919} of many`, odd[(i * 31) % odd.length]]);
+    const odd = [
+      '',
+      'x',
+      'ä',
+      'äö',
+      'short',
+      '日本',
+      'a'.repeat(24),
+      'a'.repeat(25),
+      'b'.repeat(200),
+      '\u007f\u007f',
+      'Aa',
+      'BB'
+    ];
+    const values = Array.from({ length: 5000 }, (_, i) => [
+      `value ${i % 90}`,
+      `${i * 7919} of many`,
+      odd[(i * 31) % odd.length]
+    ]);
     const messages = values.map(row => dataRow(...row));
     const all = Buffer.concat(messages);
     let off = 0;

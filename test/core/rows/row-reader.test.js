@@ -26,8 +26,10 @@ function receive(reader, owned, ...messages) {
 describe('RowReader', () => {
   it('has no rows and no command before anything came', () => {
     const reader = new RowReader();
-    assert.deepEqual([reader.rows, reader.rowCount, reader.cmd, reader.oid, reader.rowParser],
-      [[], 0, undefined, undefined, undefined]);
+    assert.deepEqual(
+      [reader.rows, reader.rowCount, reader.cmd, reader.oid, reader.rowParser],
+      [[], 0, undefined, undefined, undefined]
+    );
   });
 
   it('makes rows of all runs it was given, in their order', () => {
@@ -35,7 +37,10 @@ describe('RowReader', () => {
     receive(reader, false, dataRow('1'), dataRow('2'));
     receive(reader, true, dataRow('3'));
     receive(reader, false, dataRow('4'), dataRow('5'), dataRow('6'));
-    assert.deepEqual(reader.rows.map(row => row.a), ['1', '2', '3', '4', '5', '6']);
+    assert.deepEqual(
+      reader.rows.map(row => row.a),
+      ['1', '2', '3', '4', '5', '6']
+    );
     assert.equal(reader.rows, reader.rows, 'one array');
   });
 
@@ -45,7 +50,10 @@ describe('RowReader', () => {
     const { rows } = reader;
     receive(reader, false, dataRow('2'));
     receive(reader, false, dataRow('3'));
-    assert.deepEqual(reader.rows.map(row => row.a), ['1', '2', '3']);
+    assert.deepEqual(
+      reader.rows.map(row => row.a),
+      ['1', '2', '3']
+    );
     assert.equal(reader.rows, rows);
   });
 
@@ -55,8 +63,12 @@ describe('RowReader', () => {
     const readers = [new RowReader(), new RowReader()];
     for (const reader of readers) reader.start(parser, 0, connection);
     for (let i = 0; i < 500; i++) receive(readers[i % 2], false, dataRow(`row ${i}`));
-    readers.forEach((reader, index) => assert.deepEqual(reader.rows.map(row => row.a),
-      Array.from({ length: 250 }, (_, i) => `row ${2 * i + index}`)));
+    readers.forEach((reader, index) =>
+      assert.deepEqual(
+        reader.rows.map(row => row.a),
+        Array.from({ length: 250 }, (_, i) => `row ${2 * i + index}`)
+      )
+    );
   });
 
   it('tells rows from the data of a COPY that comes behind them', () => {
@@ -71,7 +83,10 @@ describe('RowReader', () => {
   it('gives its rows one at a time, without an array, also those that came since', () => {
     const reader = started('a');
     receive(reader, false, dataRow('1'), dataRow('2'));
-    assert.deepEqual(Array.from(reader, row => row.a), ['1', '2']);
+    assert.deepEqual(
+      Array.from(reader, row => row.a),
+      ['1', '2']
+    );
     const seen = [];
     for (const row of reader) {
       seen.push(row.a);
@@ -81,7 +96,10 @@ describe('RowReader', () => {
     assert.notEqual([...reader][0], [...reader][0], 'they are made anew');
     const { rows } = reader;
     receive(reader, false, dataRow('4'));
-    assert.deepEqual(Array.from(reader, row => row.a), ['1', '2', '3', '4']);
+    assert.deepEqual(
+      Array.from(reader, row => row.a),
+      ['1', '2', '3', '4']
+    );
     assert.equal([...reader][0], rows[0], 'those that were made are the same');
     reader.rows = [];
     assert.deepEqual([...reader], []);
@@ -92,7 +110,12 @@ describe('RowReader', () => {
     const reader = started('a', 'b');
     receive(reader, false, dataRow('1', '2'), dataRow('1'));
     const seen = [];
-    assert.throws(() => { for (const row of reader) seen.push(row.b); }, { code: '08P01', message: /column count/ });
+    assert.throws(
+      () => {
+        for (const row of reader) seen.push(row.b);
+      },
+      { code: '08P01', message: /column count/ }
+    );
     assert.deepEqual(seen, ['2']);
   });
 
@@ -114,7 +137,10 @@ describe('RowReader', () => {
       const text = 'x'.repeat(size);
       const memory = receive(reader, false, dataRow(text), dataRow(text));
       memory.fill(0);
-      assert.deepEqual(reader.rows.map(row => row.a), [text, text]);
+      assert.deepEqual(
+        reader.rows.map(row => row.a),
+        [text, text]
+      );
     }
   });
 
@@ -124,8 +150,7 @@ describe('RowReader', () => {
       receive(reader, false, dataRow(`result ${index} ${'-'.repeat(index)}`)).fill(0);
       return reader;
     });
-    readers.forEach((reader, index) =>
-      assert.equal(reader.rows[0].a, `result ${index} ${'-'.repeat(index)}`));
+    readers.forEach((reader, index) => assert.equal(reader.rows[0].a, `result ${index} ${'-'.repeat(index)}`));
   });
 
   it('holds little more in memory than the bytes of its result', () => {
@@ -150,8 +175,7 @@ describe('RowReader', () => {
     receive(reader, false, hex("64 00000006 'ab'"), hex("64 00000005 'c'"), hex('64 00000004'));
     reader.receive(99, hex('63 00000004'), 0, 5);
     assert.deepEqual(reader.rows.map(String), ['ab', 'c', '']);
-    assert.deepEqual([reader.format, reader.columnCount, reader.columnFormats, reader.cmd],
-      [1, 2, [1, 1], 'COPY']);
+    assert.deepEqual([reader.format, reader.columnCount, reader.columnFormats, reader.cmd], [1, 2, [1, 1], 'COPY']);
   });
 
   it('takes command, oid and row count of CommandComplete', () => {
@@ -177,10 +201,15 @@ describe('RowReader', () => {
 
   it('takes packets one by one as well', () => {
     const reader = new RowReader();
-    const packets = [rowDescription('a', 'b'), dataRow('1', null), dataRow('2', 'x'),
-      commandComplete('SELECT 2')];
+    const packets = [rowDescription('a', 'b'), dataRow('1', null), dataRow('2', 'x'), commandComplete('SELECT 2')];
     for (const packet of packets) reader.write(packet);
-    assert.deepEqual(reader.rows.map(row => row.toArray()), [['1', null], ['2', 'x']]);
+    assert.deepEqual(
+      reader.rows.map(row => row.toArray()),
+      [
+        ['1', null],
+        ['2', 'x']
+      ]
+    );
     assert.deepEqual([reader.cmd, reader.rowCount], ['SELECT', 2]);
     const copy = new RowReader();
     copy.write(hex("64 00000006 'ab'"));
@@ -189,7 +218,12 @@ describe('RowReader', () => {
 
   it('decodes columns as its `decode` says', () => {
     const decode = { 25: text => text.toUpperCase() };
-    for (const [given, first, plain] of [[decode, 'X', true], [true, 'x', false], [false, 'x', true], [undefined, 'x', false]]) {
+    for (const [given, first, plain] of [
+      [decode, 'X', true],
+      [true, 'x', false],
+      [false, 'x', true],
+      [undefined, 'x', false]
+    ]) {
       const reader = new RowReader({ decode: given });
       reader.start(new RowParser(rowDescription('a', 'b')), 0, onConnection(plain));
       receive(reader, false, dataRow('x', null));
@@ -224,8 +258,10 @@ describe('RowReader', () => {
     receive(reader, false, dataRow('1'));
     const complete = commandComplete('SELECT 1');
     reader.receive(67, complete, 0, complete.length);
-    assert.equal(inspect(reader).replace(/\s+/g, ' '),
-      "RowReader { cmd: 'SELECT', oid: undefined, rowCount: 1, rows: [ { a: '1' } ] }");
+    assert.equal(
+      inspect(reader).replace(/\s+/g, ' '),
+      "RowReader { cmd: 'SELECT', oid: undefined, rowCount: 1, rows: [ { a: '1' } ] }"
+    );
     assert.deepEqual(JSON.parse(JSON.stringify(reader)), { cmd: 'SELECT', rowCount: 1, rows: [{ a: '1' }] });
   });
 
@@ -252,7 +288,10 @@ describe('one() and maybeOne() of a result', () => {
     assert.throws(() => none.one(), error('02000', /^one\(\) of a result without rows/));
     assert.throws(() => two.one(), error('21000', 'one() of a result of 2 rows'));
     assert.throws(() => two.maybeOne(), error('21000', 'maybeOne() of a result of 2 rows'));
-    assert.throws(() => two.one(), thrown => !Object.keys(thrown).includes('query'));
+    assert.throws(
+      () => two.one(),
+      thrown => !Object.keys(thrown).includes('query')
+    );
     assert.throws(() => new RowReader().one(), { code: '02000' });
   });
 });
@@ -261,10 +300,21 @@ describe('objects and arrays of a result', () => {
   it('are plain, in the order of the columns', () => {
     const reader = started('b', 'a', '__proto__', 'b');
     receive(reader, false, dataRow('1', null, 'p', '2'), dataRow('', 'ä', null, '4'));
-    assert.deepEqual(reader.arrays, [['1', null, 'p', '2'], ['', 'ä', null, '4']]);
+    assert.deepEqual(reader.arrays, [
+      ['1', null, 'p', '2'],
+      ['', 'ä', null, '4']
+    ]);
     const [first, second] = reader.objects;
-    assert.deepEqual(Object.entries(first), [['b', '2'], ['a', null], ['__proto__', 'p']]);
-    assert.deepEqual(Object.entries({ ...second }), [['b', '4'], ['a', 'ä'], ['__proto__', null]]);
+    assert.deepEqual(Object.entries(first), [
+      ['b', '2'],
+      ['a', null],
+      ['__proto__', 'p']
+    ]);
+    assert.deepEqual(Object.entries({ ...second }), [
+      ['b', '4'],
+      ['a', 'ä'],
+      ['__proto__', null]
+    ]);
     assert.equal(Object.getPrototypeOf(first), Object.prototype);
     assert.equal(inspect(reader.arrays[0]), "[ '1', null, 'p', '2' ]");
     const plain = started('x', 'y');
@@ -283,11 +333,17 @@ describe('objects and arrays of a result', () => {
       assert.equal(reader.objects, reader.objects);
       assert.deepEqual(reader.arrays, [['1'], ['2']]);
       assert.equal(reader.arrays, reader.arrays);
-      assert.deepEqual(reader.rows.map(row => row.a), ['1', '2']);
+      assert.deepEqual(
+        reader.rows.map(row => row.a),
+        ['1', '2']
+      );
       receive(reader, false, dataRow('3'));
       assert.deepEqual(reader.objects, [{ a: '1' }, { a: '2' }, { a: '3' }]);
       assert.deepEqual(reader.arrays, [['1'], ['2'], ['3']]);
-      assert.deepEqual(reader.rows.map(row => row.a), ['1', '2', '3']);
+      assert.deepEqual(
+        reader.rows.map(row => row.a),
+        ['1', '2', '3']
+      );
     }
   });
 
@@ -300,22 +356,45 @@ describe('objects and arrays of a result', () => {
       if (i % 300 === 0) assert.deepEqual(reader.objects, expected);
     }
     assert.deepEqual(reader.objects, expected);
-    assert.deepEqual(reader.rows.map(row => row.toObject()), expected);
+    assert.deepEqual(
+      reader.rows.map(row => row.toObject()),
+      expected
+    );
   });
 
   it('of many rows are right whether values repeat, are long, not ASCII, empty or NULL', () => {
-    const words = ['', null, 'a', 'short', 'twelve chars', 'thirteen char', 'ä', 'naïve thirteen', 'x'.repeat(63),
-      'x'.repeat(64), 'ü'.repeat(40)];
-    const expected = Array.from({ length: 9000 }, (_, i) =>
-      [words[i % words.length], `${i}`, `value number ${i % 700}`]);
+    const words = [
+      '',
+      null,
+      'a',
+      'short',
+      'twelve chars',
+      'thirteen char',
+      'ä',
+      'naïve thirteen',
+      'x'.repeat(63),
+      'x'.repeat(64),
+      'ü'.repeat(40)
+    ];
+    const expected = Array.from({ length: 9000 }, (_, i) => [
+      words[i % words.length],
+      `${i}`,
+      `value number ${i % 700}`
+    ]);
     for (const owned of [false, true]) {
       const reader = started('a', 'b', 'c');
       for (let i = 0; i < expected.length; i += 50) {
         receive(reader, owned, ...expected.slice(i, i + 50).map(values => dataRow(...values)));
       }
       assert.deepEqual(reader.arrays, expected);
-      assert.deepEqual(reader.objects, expected.map(([a, b, c]) => ({ a, b, c })));
-      assert.deepEqual(reader.rows.map(row => row.toArray()), expected);
+      assert.deepEqual(
+        reader.objects,
+        expected.map(([a, b, c]) => ({ a, b, c }))
+      );
+      assert.deepEqual(
+        reader.rows.map(row => row.toArray()),
+        expected
+      );
     }
   });
 
@@ -323,8 +402,10 @@ describe('objects and arrays of a result', () => {
     const names = Array.from({ length: 1600 }, (_, i) => `c${i}`);
     const reader = started(...names);
     receive(reader, false, dataRow(...names), dataRow(...names.map(() => null)));
-    assert.deepEqual(reader.objects, [Object.fromEntries(names.map(name => [name, name])),
-      Object.fromEntries(names.map(name => [name, null]))]);
+    assert.deepEqual(reader.objects, [
+      Object.fromEntries(names.map(name => [name, name])),
+      Object.fromEntries(names.map(name => [name, null]))
+    ]);
   });
 
   it('of a COPY are its data, of nothing none', () => {
@@ -340,8 +421,11 @@ describe('objects and arrays of a result', () => {
     for (const kind of ['objects', 'arrays']) {
       const reader = started('a');
       receive(reader, false, dataRow('1'), dataRow('1', '2'));
-      assert.throws(() => reader[kind],
-        { name: 'ConnectionError', code: '08P01', message: /DataRow whose column count/ });
+      assert.throws(() => reader[kind], {
+        name: 'ConnectionError',
+        code: '08P01',
+        message: /DataRow whose column count/
+      });
       const cut = started('a');
       receive(cut, false, hex("44 0000000b 0001 00000009 'a'"));
       assert.throws(() => cut[kind], { code: '08P01', message: /of a wrong length/ });

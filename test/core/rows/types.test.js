@@ -33,7 +33,15 @@ const LITERALS = {
   line: ['{1,2,3}', '{-1,0,0}'],
   float4: ['0', '-0', '1.1', '3.4028235e38', '1e-45', 'NaN', 'Infinity', '-Infinity'],
   float8: [
-    '0', '-0', '0.1', '1.7976931348623157e308', '5e-324', '1e15', '1e16', '123456789.123456789', 'NaN',
+    '0',
+    '-0',
+    '0.1',
+    '1.7976931348623157e308',
+    '5e-324',
+    '1e15',
+    '1e16',
+    '123456789.123456789',
+    'NaN',
     '-Infinity'
   ],
   circle: ['<(1,2),3>', '<(0,0),0>'],
@@ -48,20 +56,34 @@ const LITERALS = {
   date: ['2024-02-29', 'infinity', '-infinity', '4713-11-24 BC', '5874897-12-31', '0001-01-01'],
   time: ['00:00:00', '24:00:00', '23:59:59.999999'],
   timestamp: [
-    '2024-02-29 12:34:56.789', 'infinity', '-infinity', '4713-11-24 00:00:00 BC',
+    '2024-02-29 12:34:56.789',
+    'infinity',
+    '-infinity',
+    '4713-11-24 00:00:00 BC',
     '294276-12-31 23:59:59.999999'
   ],
   timestamptz: ['2024-02-29 12:34:56.789+03:30', 'infinity', '1883-01-01 00:00:00+00'],
   interval: [
-    '1 year 2 mons 3 days 04:05:06.789', '-1 mons +2 days -00:00:01', '0', 'infinity', '@ 178000000 years ago'
+    '1 year 2 mons 3 days 04:05:06.789',
+    '-1 mons +2 days -00:00:01',
+    '0',
+    'infinity',
+    '@ 178000000 years ago'
   ],
   timetz: ['12:34:56.789+05:30', '00:00:00-15:59', '24:00:00+00'],
   bit: ['0', '1'],
   varbit: ['', '101', '1010101010101'],
   numeric: [
-    '0', '-0.00', '1e-16383', '123456789012345678901234567890.123456789', '1e1000', 'NaN', 'Infinity',
+    '0',
+    '-0.00',
+    '1e-16383',
+    '123456789012345678901234567890.123456789',
+    '1e1000',
+    'NaN',
+    'Infinity',
     '-Infinity',
-    '10000', '0.0001'
+    '10000',
+    '0.0001'
   ],
   refcursor: ['a cursor'],
   regprocedure: ['length(text)', '0'],
@@ -118,7 +140,7 @@ const MADE = {
   pg_mcv_list: 'SELECT stxdmcv FROM pg_statistic_ext_data',
   record: `SELECT ROW(1, 'a', NULL, ROW('b', ARRAY[1, 2])), ROW()
     UNION ALL SELECT ROW(2, '', '', ROW(NULL, NULL)), ROW()`,
-  'a table\'s row': 'SELECT c FROM pg_class c ORDER BY oid LIMIT 3',
+  "a table's row": 'SELECT c FROM pg_class c ORDER BY oid LIMIT 3',
   cstring: "SELECT textout('abc'), array_out(ARRAY[1])",
   void: "SELECT pg_notify('nobody', '')",
   unknown: "SELECT 'literal', NULL"
@@ -179,7 +201,10 @@ describe('Values of every type', () => {
     const { rows } = await client.query(`SELECT typname FROM pg_type
       WHERE typnamespace = 'pg_catalog'::regnamespace AND typtype NOT IN ('p', 'c') AND typelem = 0`);
     const known = new Set([...Object.keys(LITERALS), ...Object.keys(MADE), ...NEVER_SEEN, 'char']);
-    assert.deepEqual(rows.map(row => row.typname).filter(name => !known.has(name)), []);
+    assert.deepEqual(
+      rows.map(row => row.typname).filter(name => !known.has(name)),
+      []
+    );
   });
 
   it('in text format arrive as psql shows them', async function () {
@@ -189,22 +214,27 @@ describe('Values of every type', () => {
       args: ['-A', '-t', '-F', '\x1f', '-R', '\x1e', '-P', 'null=<NULL>']
     });
     const results = await Promise.all(queries.map(text => client.query(text)));
-    const shown = results.map(({ rows }) => rows.map(row =>
-      row.toArray().map(value => value === null ? '<NULL>' : value).join('\x1f')).join('\x1e'));
+    const shown = results.map(({ rows }) =>
+      rows
+        .map(row =>
+          row
+            .toArray()
+            .map(value => (value === null ? '<NULL>' : value))
+            .join('\x1f')
+        )
+        .join('\x1e')
+    );
     // psql ends each result with a newline.
     assert.deepEqual(printed.split(/[\x1e\x1f]/), `${shown.join('\n')}\n`.split(/[\x1e\x1f]/));
     assert.ok(shown.length > (SERVER_VERSION < 14 ? 80 : 90));
   });
 
   it('in text format arrive as COPY shows them', async () => {
-    const escapes = { '\\': '\\\\', '\n': '\\n', '\r': '\\r', '\t': '\\t', '\b': '\\b', '\f': '\\f',
-      '\v': '\\v' };
+    const escapes = { '\\': '\\\\', '\n': '\\n', '\r': '\\r', '\t': '\\t', '\b': '\\b', '\f': '\\f', '\v': '\\v' };
     for (const [type, text] of Object.entries({ ...QUERIES, ...MADE })) {
       if (type === 'cstring') continue; // no column of a COPY
-      const escape = value => value === null ? '\\N' : value.replace(/[\\\n\r\t\u0008\f\v]/g,
-        char => escapes[char]);
-      const [result, copy] = await Promise.all([client.query(text),
-        client.query(`COPY (${text}) TO STDOUT`)]);
+      const escape = value => (value === null ? '\\N' : value.replace(/[\\\n\r\t\u0008\f\v]/g, char => escapes[char]));
+      const [result, copy] = await Promise.all([client.query(text), client.query(`COPY (${text}) TO STDOUT`)]);
       const lines = result.rows.map(row => `${row.toArray().map(escape).join('\t')}\n`);
       assert.equal(Buffer.concat(copy.rows).toString(), lines.join(''), type);
     }
@@ -222,22 +252,30 @@ describe('Values of every type', () => {
       }
       const copy = await client.query(`COPY (${text}) TO STDOUT (FORMAT binary)`);
       const result = await query;
-      assert.deepEqual(Buffer.concat(copy.rows), Buffer.concat([
-        hex("'PGCOPY' 0a ff 0d 0a 00  00000000 00000000"),
-        ...result.rows.map(row => row.rowBuffer.subarray(5)),
-        hex('ffff')
-      ]), type);
-      assert.deepEqual(result.rows.map(row => row.toArray()), result.rows.map(row => {
-        // Cut by hand: count, then length and bytes of each column.
-        const bytes = row.rowBuffer;
-        const values = [];
-        for (let off = 7; off < bytes.length;) {
-          const length = bytes.readInt32BE(off);
-          values.push(length < 0 ? null : bytes.subarray(off + 4, off + 4 + length));
-          off += 4 + Math.max(length, 0);
-        }
-        return values;
-      }), type);
+      assert.deepEqual(
+        Buffer.concat(copy.rows),
+        Buffer.concat([
+          hex("'PGCOPY' 0a ff 0d 0a 00  00000000 00000000"),
+          ...result.rows.map(row => row.rowBuffer.subarray(5)),
+          hex('ffff')
+        ]),
+        type
+      );
+      assert.deepEqual(
+        result.rows.map(row => row.toArray()),
+        result.rows.map(row => {
+          // Cut by hand: count, then length and bytes of each column.
+          const bytes = row.rowBuffer;
+          const values = [];
+          for (let off = 7; off < bytes.length;) {
+            const length = bytes.readInt32BE(off);
+            values.push(length < 0 ? null : bytes.subarray(off + 4, off + 4 + length));
+            off += 4 + Math.max(length, 0);
+          }
+          return values;
+        }),
+        type
+      );
       compared++;
     }
     assert.ok(compared > 80, `${compared} types`);
@@ -250,13 +288,16 @@ describe('Values of every type', () => {
     for (const format of [Client.STRING, Client.BINARY]) {
       for (const type in LITERALS) {
         if (format === Client.BINARY && textOnly.has(type)) continue;
-        const { rows: [row] } = await client.query(QUERIES[type], [], format);
+        const {
+          rows: [row]
+        } = await client.query(QUERIES[type], [], format);
         const count = row.columnCount;
-        const types = row.toArray().map((value, index) =>
-          index <= LITERALS[type].length ? type : `${type}[]`);
+        const types = row.toArray().map((value, index) => (index <= LITERALS[type].length ? type : `${type}[]`));
         const text = `SELECT ${types.map((name, index) => `$${index + 1}::${name}`)}`;
         for (const values of [row, row.toArray()]) {
-          const { rows: [back] } = await client.query(text, values, format);
+          const {
+            rows: [back]
+          } = await client.query(text, values, format);
           assert.equal(back.columnCount, count);
           assert.deepEqual(back.toArray(), row.toArray(), `${type} ${format}`);
         }

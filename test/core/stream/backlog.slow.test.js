@@ -7,10 +7,16 @@ const { Writable } = require('node:stream');
 const { connected } = require('../../support');
 
 /** A target that takes nothing. */
-class Stuck extends Writable { _write() { this.emit('asked'); } }
+class Stuck extends Writable {
+  _write() {
+    this.emit('asked');
+  }
+}
 
 const STALLED = {
-  name: 'TimeoutError', code: '57014', message: 'the target took nothing for 5000 ms (other requests waited for it)'
+  name: 'TimeoutError',
+  code: '57014',
+  message: 'the target took nothing for 5000 ms (other requests waited for it)'
 };
 const LONG = "SELECT repeat('x', 1000) FROM generate_series(1, 50000)";
 
@@ -35,9 +41,11 @@ describe('A reader that stalls', function () {
   it('is cut off after 5 s as an HTTP response', async () => {
     const client = await connected();
     const results = [];
-    const server = http.createServer((request, response) => {
-      results.push(client.queryTo(response, LONG), client.query('SELECT 7 AS a'));
-    }).listen(0, '127.0.0.1');
+    const server = http
+      .createServer((request, response) => {
+        results.push(client.queryTo(response, LONG), client.query('SELECT 7 AS a'));
+      })
+      .listen(0, '127.0.0.1');
     await once(server, 'listening');
     const request = http.get({ port: server.address().port, host: '127.0.0.1' }).on('error', () => {});
     const [response] = await once(request, 'response');
@@ -56,7 +64,10 @@ describe('A reader that stalls', function () {
     const begun = performance.now();
     const result = client.queryTo(target, LONG, [], { stall_timeout: 7000, alone: true });
     const other = client.query('SELECT 7 AS a'); // it waits in the client
-    await assert.rejects(result, { name: 'TimeoutError', message: 'the target took nothing for 7000 ms (stall_timeout)' });
+    await assert.rejects(result, {
+      name: 'TimeoutError',
+      message: 'the target took nothing for 7000 ms (stall_timeout)'
+    });
     assert.ok(performance.now() - begun > 6900);
     assert.equal((await other).rows[0].a, 7);
   });
@@ -67,7 +78,7 @@ describe('A reader that stalls', function () {
     const results = targets.map(target => client.queryTo(target, "SELECT repeat('x', 10000)").catch(error => error));
     const other = client.query('SELECT 7 AS a');
     assert.equal((await other).rows[0].a, 7);
-    const errors = (await Promise.race([Promise.all(results), other.then(() => Promise.all(results.slice(0, 100)))]));
+    const errors = await Promise.race([Promise.all(results), other.then(() => Promise.all(results.slice(0, 100)))]);
     for (const { name, message } of errors) assert.deepEqual({ name, code: '57014', message }, STALLED);
     for (const target of targets) target.destroy();
     await Promise.all(results);

@@ -36,10 +36,21 @@ async function untilQuiet(wire) {
 describe('The backlog of a connection', () => {
   it('forgets a target that has taken everything', async () => {
     const looked = [];
-    const targetOf = name => ({ get untaken() { looked.push(name); return 0; } });
+    const targetOf = name => ({
+      get untaken() {
+        looked.push(name);
+        return 0;
+      }
+    });
     const [taken, waiting] = [targetOf('taken'), targetOf('waiting')];
     const root = { first: {} };
-    const backlog = new Backlog({ maxBuffered: 10, waited: true, head: null, scopes: { root }, socket: { pause() {}, resume() {} } });
+    const backlog = new Backlog({
+      maxBuffered: 10,
+      waited: true,
+      head: null,
+      scopes: { root },
+      socket: { pause() {}, resume() {} }
+    });
     backlog.add(taken, 5);
     backlog.remove(taken, 5, true);
     backlog.add(waiting, 20);
@@ -50,7 +61,9 @@ describe('The backlog of a connection', () => {
   it('is at most max_buffer_bytes, however many slow readers there are, and all get their results', async () => {
     const { client, wire } = await proxied({ max_buffer_bytes: 10_000_000 });
     const targets = Array.from({ length: 3000 }, () => new Slow());
-    const results = targets.map(target => client.queryTo(target, "SELECT repeat('x', 20000)", [], { stall_timeout: 0 }));
+    const results = targets.map(target =>
+      client.queryTo(target, "SELECT repeat('x', 20000)", [], { stall_timeout: 0 })
+    );
     while (waiting(targets) < 10_000_000) await sleep(5);
     await untilQuiet(wire);
     const most = waiting(targets);
@@ -75,7 +88,9 @@ describe('The backlog of a connection', () => {
         const before = wire.stats.bytes.toClient;
         await untilQuiet(wire);
         let answered = false;
-        third.then(() => { answered = true; });
+        third.then(() => {
+          answered = true;
+        });
         await sleep(20);
         assert.equal(answered, false, `${before}`);
         let_go(first);
@@ -98,8 +113,10 @@ describe('The backlog of a connection', () => {
       backlog.remove(done, 10, true);
       mock.timers.tick(PATIENCE);
       await turn();
-      assert.deepEqual(given_up, ['stuck', 'part'].map(name =>
-        [name, 'the target took nothing for 5000 ms (other requests waited for it)']));
+      assert.deepEqual(
+        given_up,
+        ['stuck', 'part'].map(name => [name, 'the target took nothing for 5000 ms (other requests waited for it)'])
+      );
       backlog.remove(stuck, 10, true);
       backlog.remove(part, 5, true);
     } finally {
@@ -138,7 +155,13 @@ describe('The backlog of a connection', () => {
   it('does not give up the target of the only request', () => {
     const target = { untaken: 5, giveUp: () => assert.fail() };
     const head = { next: null, receiver: { target } };
-    const backlog = new Backlog({ maxBuffered: 1, head, scopes: { root: { first: null } }, socket: { pause() {} }, waited: true });
+    const backlog = new Backlog({
+      maxBuffered: 1,
+      head,
+      scopes: { root: { first: null } },
+      socket: { pause() {} },
+      waited: true
+    });
     mock.timers.enable({ apis: ['setInterval', 'setTimeout'] });
     try {
       backlog.add(target, 10);
@@ -160,13 +183,20 @@ describe('The backlog of a connection', () => {
     });
     const { end, on, write } = target;
     const gzip = zlib.createGzip({ level: 1 });
-    gzip.on('data', chunk => { if (!write.call(target, chunk)) gzip.pause(); });
+    gzip.on('data', chunk => {
+      if (!write.call(target, chunk)) gzip.pause();
+    });
     gzip.on('end', () => end.call(target));
     target.on('drain', () => gzip.resume());
     target.write = chunk => gzip.write(chunk);
     target.end = chunk => gzip.end(chunk);
-    target.on = (type, listener) => type === 'drain' ? gzip.on(type, listener) : on.call(target, type, listener);
-    const { bytes } = await client.queryTo(target, 'SELECT md5(i::text) AS a FROM generate_series(1, 200000) AS i', [], { as: 'ndjson' });
+    target.on = (type, listener) => (type === 'drain' ? gzip.on(type, listener) : on.call(target, type, listener));
+    const { bytes } = await client.queryTo(
+      target,
+      'SELECT md5(i::text) AS a FROM generate_series(1, 200000) AS i',
+      [],
+      { as: 'ndjson' }
+    );
     assert.equal(zlib.gunzipSync(Buffer.concat(pieces)).length, bytes);
     assert.equal(gzip.listenerCount('drain'), 1);
   });
@@ -174,7 +204,12 @@ describe('The backlog of a connection', () => {
   for (const isReady of [true, false]) {
     it(`is not full for ever behind middleware whose write drops callbacks and gives ${isReady}`, async () => {
       const client = await connected({ max_buffer_bytes: 1000 });
-      const target = new Writable({ write() {}, final(callback) { callback(); } });
+      const target = new Writable({
+        write() {},
+        final(callback) {
+          callback();
+        }
+      });
       target.write('one piece that is never taken');
       let bytes = 0;
       target.write = chunk => {

@@ -20,7 +20,7 @@ class Splitter extends Transform {
 
   _transform(chunk, encoding, callback) {
     this.hash.update(chunk);
-    for (let off = 0, size = 1; off < chunk.length; off += size, size = size * 3 % 65537) {
+    for (let off = 0, size = 1; off < chunk.length; off += size, size = (size * 3) % 65537) {
       this.push(chunk.subarray(off, off + size));
     }
     this.length += chunk.length;
@@ -73,7 +73,9 @@ describe('copyFrom', () => {
     const before = process.memoryUsage.rss();
     const stream = client.copyFrom('COPY numbers FROM STDIN');
     let most = 0;
-    const timer = setInterval(() => { most = Math.max(most, process.memoryUsage.rss() - before); }, 5);
+    const timer = setInterval(() => {
+      most = Math.max(most, process.memoryUsage.rss() - before);
+    }, 5);
     stream.end(chunk);
     await once(stream, 'finish');
     clearInterval(timer);

@@ -17,7 +17,7 @@ function endless(most) {
   return {
     given: 0,
     enough: false,
-    async * [Symbol.asyncIterator]() {
+    async *[Symbol.asyncIterator]() {
       while (this.given < most && !this.enough) {
         this.given += 65536;
         yield Buffer.alloc(65536, '1234567\n');
@@ -65,7 +65,10 @@ describe('copyFrom', () => {
     await once(stream, 'finish');
     assert.deepEqual([stream.rowCount, stream.bytes], [4, 9]);
     const { rows } = await client.query('SELECT a FROM numbers');
-    assert.deepEqual(rows.map(row => row.a), [12, 34, 5, 6]);
+    assert.deepEqual(
+      rows.map(row => row.a),
+      [12, 34, 5, 6]
+    );
   });
 
   it('stores nothing of no rows', async () => {
@@ -85,7 +88,10 @@ describe('copyFrom', () => {
     await once(stream, 'finish');
     assert.equal(wire.stats.flights.toServer - before, 1);
     const text = Buffer.from('Q\0\0\0\x1cCOPY numbers FROM STDIN\0');
-    assert.deepEqual(wire.recorded.toServer.subarray(from), Buffer.concat([text, message('d', '1\n'), message('d', '2\n'), message('c')]));
+    assert.deepEqual(
+      wire.recorded.toServer.subarray(from),
+      Buffer.concat([text, message('d', '1\n'), message('d', '2\n'), message('c')])
+    );
     assert.equal(stream.rowCount, 2);
     const begun = wire.stats.flights.toServer;
     await client.transaction(tx => pipeline(['3\n'], tx.copyFrom('COPY numbers FROM STDIN')));
@@ -121,7 +127,10 @@ describe('copyFrom', () => {
   for (const [what, socket] of [
     ['connection', undefined],
     // As the caller's may be.
-    ['Duplex that cannot gather writes', address => Object.assign(net.connect(address), { cork: undefined, uncork: undefined })]
+    [
+      'Duplex that cannot gather writes',
+      address => Object.assign(net.connect(address), { cork: undefined, uncork: undefined })
+    ]
   ]) {
     it(`asks its source to wait while a ${what} takes nothing`, async () => {
       const { client, proxy } = await proxied({ socket });
@@ -146,18 +155,23 @@ describe('copyFrom', () => {
     for (let i = 0; i < 40; i++) {
       // Small ones and large ones, which go different ways.
       const chunk = Buffer.alloc(i % 4 === 1 ? 80 : 80000, '1234567\n');
-      written.push(new Promise(resolve => {
-        stream.write(chunk, () => {
-          chunk.fill('x');
-          resolve();
-        });
-      }));
+      written.push(
+        new Promise(resolve => {
+          stream.write(chunk, () => {
+            chunk.fill('x');
+            resolve();
+          });
+        })
+      );
     }
     stream.end();
     await Promise.all([...written, once(stream, 'finish')]);
     assert.deepEqual([stream.rowCount, stream.bytes], [300100, 8 * 300100]);
     const { rows } = await client.query('SELECT DISTINCT a FROM numbers');
-    assert.deepEqual(rows.map(row => row.a), [1234567]);
+    assert.deepEqual(
+      rows.map(row => row.a),
+      [1234567]
+    );
   });
 
   it('reports a bad row in the middle at once, and stores nothing', async () => {
@@ -173,7 +187,9 @@ describe('copyFrom', () => {
   });
 
   it('reports what is wrong with the command', async () => {
-    await assert.rejects(pipeline(Readable.from(['1\n']), client.copyFrom('COPY missing FROM STDIN')), { code: '42P01' });
+    await assert.rejects(pipeline(Readable.from(['1\n']), client.copyFrom('COPY missing FROM STDIN')), {
+      code: '42P01'
+    });
     const stream = client.copyFrom('COPY missing FROM STDIN');
     const [error] = await once(stream, 'error');
     assert.equal(error.code, '42P01');
@@ -183,7 +199,9 @@ describe('copyFrom', () => {
 
   it('reports an error that comes with the end of the data', async () => {
     await client.query('CREATE TEMP TABLE checked (a int PRIMARY KEY DEFERRABLE INITIALLY DEFERRED)');
-    await assert.rejects(pipeline(Readable.from(['1\n1\n']), client.copyFrom('COPY checked FROM STDIN')), { code: '23505' });
+    await assert.rejects(pipeline(Readable.from(['1\n1\n']), client.copyFrom('COPY checked FROM STDIN')), {
+      code: '23505'
+    });
     await goesOn(client);
   });
 
@@ -240,7 +258,12 @@ describe('copyFrom', () => {
     for (const options of [{}, { columns: ['a'] }]) {
       const stream = client.copyFrom('COPY numbers FROM STDIN', { stall_timeout: 20, ...options });
       stream.write(options.columns ? [1] : '1\n');
-      await assert.rejects(finished(stream), { name: 'TimeoutError', code: '57014', sent: true, message: /source of copyFrom brought nothing for 20 ms/ });
+      await assert.rejects(finished(stream), {
+        name: 'TimeoutError',
+        code: '57014',
+        sent: true,
+        message: /source of copyFrom brought nothing for 20 ms/
+      });
       const never = client.copyFrom('COPY numbers FROM STDIN', { stall_timeout: 0, ...options });
       await sleep(50);
       never.end();
@@ -323,7 +346,9 @@ describe('copyFrom', () => {
     const order = [];
     const stream = client.copyFrom('COPY numbers FROM STDIN');
     const count = client.query('SELECT count(*) AS n FROM numbers').then(({ rows }) => order.push(rows[0].n));
-    const second = pipeline(Readable.from(['2\n']), client.copyFrom('COPY numbers FROM STDIN')).then(() => order.push('second'));
+    const second = pipeline(Readable.from(['2\n']), client.copyFrom('COPY numbers FROM STDIN')).then(() =>
+      order.push('second')
+    );
     stream.on('finish', () => order.push('first'));
     stream.end('1\n');
     await Promise.all([count, second]);
@@ -340,8 +365,12 @@ describe('copyFrom', () => {
   });
 
   it('takes nothing but COPY FROM STDIN', () => {
-    for (const text of ['SELECT 1', 'COPY users TO STDOUT', undefined,
-      "COPY stdin FROM PROGRAM 'echo stdin from stdin >/dev/null; echo 5'"]) {
+    for (const text of [
+      'SELECT 1',
+      'COPY users TO STDOUT',
+      undefined,
+      "COPY stdin FROM PROGRAM 'echo stdin from stdin >/dev/null; echo 5'"
+    ]) {
       assert.throws(() => client.copyFrom(text), TypeError);
     }
   });
@@ -370,7 +399,7 @@ describe('copyFrom', () => {
       for (let i = 0; i < 100; i++) {
         const client = await answering(COPY_IN, FATAL);
         const stream = client.copyFrom('COPY numbers FROM STDIN');
-        if (i % 4 > 0) stream.write('1\n'.repeat(10 ** (i % 4 + 2)));
+        if (i % 4 > 0) stream.write('1\n'.repeat(10 ** ((i % 4) + 2)));
         if (i % 3 === 0) stream.end();
         assert.equal((await errorOf(stream)).code, '57P01');
       }
@@ -385,11 +414,11 @@ describe('copyFrom', () => {
         const stream = client.copyFrom('COPY numbers FROM STDIN');
         const failed = errorOf(stream);
         failed.catch(() => {}); // the stream may finish
-        stream.write('1\n'.repeat(10 ** (i % 5 + 1)));
+        stream.write('1\n'.repeat(10 ** ((i % 5) + 1)));
         if (i % 3 === 0) stream.end('2\n');
         for (let j = 0; j < i % 15; j++) await new Promise(setImmediate);
         client.destroy();
-        if (!stream.writableFinished) assert.ok(await failed instanceof ConnectionError);
+        if (!stream.writableFinished) assert.ok((await failed) instanceof ConnectionError);
       }
     });
 
@@ -400,11 +429,11 @@ describe('copyFrom', () => {
         const client = new Client(server.config);
         await client.connect();
         await client.query('CREATE TEMP TABLE numbers (a int)');
-        const killed = killer.query(`SELECT pg_terminate_backend($1), pg_sleep(${i % 5 / 1000})`, [client.processId]);
+        const killed = killer.query(`SELECT pg_terminate_backend($1), pg_sleep(${(i % 5) / 1000})`, [client.processId]);
         for (let j = 0; j < i % 10; j++) await new Promise(setImmediate);
         if (client.state === 'closed') continue;
         const stream = client.copyFrom('COPY numbers FROM STDIN');
-        stream.write('1\n'.repeat(10 ** (i % 5 + 1)));
+        stream.write('1\n'.repeat(10 ** ((i % 5) + 1)));
         const error = await errorOf(stream);
         assert.ok(error.code === '57P01' || error instanceof ConnectionError, error.stack);
         await killed;

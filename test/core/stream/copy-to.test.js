@@ -18,7 +18,9 @@ describe('copyTo', () => {
     assert.equal(String(await collect(client.copyTo(text))), expected);
     const stream = client.copyTo(text);
     let data = '';
-    stream.setEncoding('utf8').on('data', piece => { data += piece; });
+    stream.setEncoding('utf8').on('data', piece => {
+      data += piece;
+    });
     await once(stream, 'end');
     assert.equal(data, expected);
     assert.deepEqual([stream.rowCount, stream.bytes, stream.format, stream.columnCount], [2, 9, 0, 2]);
@@ -38,8 +40,10 @@ describe('copyTo', () => {
   it('reports an error of the query, before and after the first bytes', async () => {
     const client = await connected();
     for (const query of ['SELECT * FROM missing', 'SELECT 1 / (50000 - i) FROM generate_series(1, 100000) AS i']) {
-      await assert.rejects(collect(client.copyTo(`COPY (${query}) TO STDOUT`)),
-        error => error instanceof PostgresError && error.stack.includes('copy-to.test.js'));
+      await assert.rejects(
+        collect(client.copyTo(`COPY (${query}) TO STDOUT`)),
+        error => error instanceof PostgresError && error.stack.includes('copy-to.test.js')
+      );
       await goesOn(client);
     }
   });
@@ -83,9 +87,14 @@ describe('copyTo', () => {
   it('is a simple Query, and is pipelined: ten at once are one round trip, behind which others go', async () => {
     const { client, wire } = await proxied({}, { delay: 10 });
     const [from, before] = [wire.recorded.toServer.length, wire.stats.flights.toServer];
-    const all = Promise.all(Array.from({ length: 10 }, (_, i) => collect(client.copyTo(`COPY (SELECT ${i}) TO STDOUT`))));
+    const all = Promise.all(
+      Array.from({ length: 10 }, (_, i) => collect(client.copyTo(`COPY (SELECT ${i}) TO STDOUT`)))
+    );
     const behind = client.query('SELECT 11 AS i', [], { cache: false });
-    assert.deepEqual((await all).map(String), Array.from({ length: 10 }, (_, i) => `${i}\n`));
+    assert.deepEqual(
+      (await all).map(String),
+      Array.from({ length: 10 }, (_, i) => `${i}\n`)
+    );
     assert.equal((await behind).rows[0].i, 11);
     assert.equal(wire.stats.flights.toServer - before, 1);
     const first = Buffer.from('Q\0\0\0\x1eCOPY (SELECT 0) TO STDOUT\0');
@@ -126,7 +135,11 @@ describe('copyTo', () => {
 
   it('rejects in a pipeline whose target fails', async () => {
     const client = await connected();
-    const target = new Writable({ write(chunk, encoding, callback) { callback(new Error('disk full')); } });
+    const target = new Writable({
+      write(chunk, encoding, callback) {
+        callback(new Error('disk full'));
+      }
+    });
     await assert.rejects(pipeline(client.copyTo(`COPY (${GIGABYTE}) TO STDOUT`), target), /disk full/);
     await goesOn(client);
   });
@@ -141,11 +154,18 @@ describe('copyTo', () => {
 
   it('takes nothing but COPY TO STDOUT', async () => {
     const client = await connected();
-    for (const text of ['SELECT 1', 'COPY users FROM STDIN', "COPY users TO '/tmp/stdout_'",
-      "COPY (SELECT ' to stdout') TO PROGRAM 'cat >/dev/null'"]) {
+    for (const text of [
+      'SELECT 1',
+      'COPY users FROM STDIN',
+      "COPY users TO '/tmp/stdout_'",
+      "COPY (SELECT ' to stdout') TO PROGRAM 'cat >/dev/null'"
+    ]) {
       assert.throws(() => client.copyTo(text), { name: 'TypeError', message: /^copyTo takes COPY … TO STDOUT/ });
     }
-    assert.throws(() => client.copyTo(undefined), { name: 'TypeError', message: 'text must be a string, not undefined' });
+    assert.throws(() => client.copyTo(undefined), {
+      name: 'TypeError',
+      message: 'text must be a string, not undefined'
+    });
   });
 
   it('works in a transaction, beside other queries', async () => {
@@ -164,7 +184,9 @@ describe('copyTo', () => {
       let error;
       const result = client.transaction(async tx => {
         await tx.query('CREATE TEMP TABLE inside (a int)');
-        const stream = open(tx).on('error', caught => { error = caught; });
+        const stream = open(tx).on('error', caught => {
+          error = caught;
+        });
         if (stream.write) await new Promise(resolve => stream.write('1\n', resolve));
         else await once(stream, 'readable');
       });
@@ -181,15 +203,23 @@ describe('copyTo', () => {
 
   it('is destroyed when its reader takes nothing for the stall_timeout, and the connection goes on', async () => {
     const client = await connected();
-    const stream = client.copyTo("COPY (SELECT repeat('x', 1000) FROM generate_series(1, 30000)) TO STDOUT", { stall_timeout: 50 });
+    const stream = client.copyTo("COPY (SELECT repeat('x', 1000) FROM generate_series(1, 30000)) TO STDOUT", {
+      stall_timeout: 50
+    });
     const failed = once(stream, 'error');
     await once(stream, 'readable');
     const other = client.query('SELECT 7 AS a');
     const [error] = await failed;
-    assert.deepEqual([error.name, error.message], ['TimeoutError', 'the target took nothing for 50 ms (stall_timeout)']);
+    assert.deepEqual(
+      [error.name, error.message],
+      ['TimeoutError', 'the target took nothing for 50 ms (stall_timeout)']
+    );
     assert.equal((await other).rows[0].a, 7);
     for (const value of [-1, '1', null]) {
-      assert.throws(() => client.copyTo('COPY users TO STDOUT', { stall_timeout: value }), { name: 'TypeError', message: /^stall_timeout/ });
+      assert.throws(() => client.copyTo('COPY users TO STDOUT', { stall_timeout: value }), {
+        name: 'TypeError',
+        message: /^stall_timeout/
+      });
     }
   });
 });

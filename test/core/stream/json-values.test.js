@@ -20,7 +20,7 @@ describe('A JSON string', () => {
 });
 
 describe('A value without a byte', () => {
-  it('is refused where its type has none: what lies behind it is another\'s', () => {
+  it("is refused where its type has none: what lies behind it is another's", () => {
     for (const kind of [Kind.BOOL, Kind.FLOAT, Kind.INT8, Kind.VERBATIM]) {
       assert.throws(() => resolve(kind, viewOf(Buffer.from('true')), 0, 0), { name: 'ConnectionError', code: '08P01' });
     }

@@ -7,13 +7,28 @@ const { decoders, exact } = require('../../../lib/core/rows');
 const { arrayOf } = require('../../../client-parser/types.js');
 const { Collector } = require('./targets');
 
-const hexOf = decoders[17].map(decode => (...place) => `\\x${decode(...place).toString('hex')}`);
+const hexOf = decoders[17].map(
+  decode =>
+    (...place) =>
+      `\\x${decode(...place).toString('hex')}`
+);
 /** A timestamp as to_json prints it. */
-const isoOf = ([decode]) => [(...place) => decode(...place).replace(/^(\d+-\d\d-\d\d) /, '$1T').replace(/(T.*[+-]\d\d)( BC)?$/, '$1:00$2')];
+const isoOf = ([decode]) => [
+  (...place) =>
+    decode(...place)
+      .replace(/^(\d+-\d\d-\d\d) /, '$1T')
+      .replace(/(T.*[+-]\d\d)( BC)?$/, '$1:00$2')
+];
 const [timestamp, timestamptz] = [isoOf(decoders[1114]), isoOf(exact[1184])];
 /** What JSON has, as values. */
 const jsonDecoders = {
-  ...decoders, 17: hexOf, 1001: arrayOf(hexOf), 1114: timestamp, 1115: arrayOf(timestamp), 1184: timestamptz, 1185: arrayOf(timestamptz)
+  ...decoders,
+  17: hexOf,
+  1001: arrayOf(hexOf),
+  1114: timestamp,
+  1115: arrayOf(timestamp),
+  1184: timestamptz,
+  1185: arrayOf(timestamptz)
 };
 
 /** What a query gives, as text. */
@@ -34,7 +49,11 @@ async function agrees(client, text, options, decode) {
   assert.deepEqual(JSON.parse(await written(client, text, options)), expected, text.slice(0, 200));
   const lines = (await written(client, text, { ...options, as: 'ndjson' })).split('\n');
   assert.equal(lines.pop(), '');
-  assert.deepEqual(lines.map(line => JSON.parse(line)), expected, text.slice(0, 200));
+  assert.deepEqual(
+    lines.map(line => JSON.parse(line)),
+    expected,
+    text.slice(0, 200)
+  );
 }
 
 module.exports = { Collector, agrees, jsonDecoders, stringified, written };

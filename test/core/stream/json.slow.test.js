@@ -6,11 +6,12 @@ const { agrees } = require('./json');
 const { FLAT, GIGABYTES, watchAlone } = require('../../support/slow-reader');
 const { connected, sharedServer } = require('../../support');
 
-const quoted = text => `'${text.replaceAll('\'', '\'\'')}'`;
+const quoted = text => `'${text.replaceAll("'", "''")}'`;
 
 /** Values of every type that is decoded, as a column, as an array with NULL, and as an array of two of it. */
 const TYPES = [
-  ...Object.entries(STRINGS), ...Object.entries(NUMBERS).map(([type, [, values]]) => [type, values]),
+  ...Object.entries(STRINGS),
+  ...Object.entries(NUMBERS).map(([type, [, values]]) => [type, values]),
   ...Object.entries(OTHERS).map(([type, pairs]) => [type, pairs.map(([text]) => text)])
 ];
 
@@ -23,10 +24,16 @@ describe('JSON of a result', () => {
           if (bytea_output === 'escape' && !type.startsWith('bytea')) continue;
           const short = values.filter(value => value.length < 100);
           const array = type.endsWith('[]') ? 'NULL' : `ARRAY[x::${type}, NULL, x::${type}]`;
-          await agrees(client, `SELECT repeat('x', n % 7) AS pad, x::${type} AS a, ${array} AS b, NULL AS c
-            FROM generate_series(1, ${Math.ceil(3000 / short.length)}) n, unnest(ARRAY[${short.map(quoted)}]::text[]) x`);
+          await agrees(
+            client,
+            `SELECT repeat('x', n % 7) AS pad, x::${type} AS a, ${array} AS b, NULL AS c
+            FROM generate_series(1, ${Math.ceil(3000 / short.length)}) n, unnest(ARRAY[${short.map(quoted)}]::text[]) x`
+          );
         }
-        await agrees(client, "SELECT decode(repeat('61', n % 90), 'hex') AS a, ARRAY[bytea 'a', 'b'] AS b FROM generate_series(1, 5000) n");
+        await agrees(
+          client,
+          "SELECT decode(repeat('61', n % 90), 'hex') AS a, ARRAY[bytea 'a', 'b'] AS b FROM generate_series(1, 5000) n"
+        );
       }
     });
   });

@@ -28,7 +28,9 @@ describe('queryTo', () => {
     const reader = spawn(process.execPath, ['-e', READER, server.address().port, 1.2e6], { stdio: 'inherit' });
     const [socket] = await once(server, 'connection');
     try {
-      const { bytes } = await client.queryTo(socket, "SELECT repeat('x', 1000) FROM generate_series(1, 20000)", [], { stall_timeout: 1000 });
+      const { bytes } = await client.queryTo(socket, "SELECT repeat('x', 1000) FROM generate_series(1, 20000)", [], {
+        stall_timeout: 1000
+      });
       assert.ok(bytes > 20e6);
     } finally {
       reader.kill();
@@ -42,16 +44,22 @@ describe('queryTo', () => {
     const TEXT = `SELECT repeat('0123456789', ${SIZE / 10})`;
 
     /** A target that counts, and knows the most memory the process ever had. */
-    const counting = () => Object.assign(new Writable({
-      write(chunk, encoding, callback) {
-        this.length += chunk.length;
-        this.hash.update(chunk);
-        this.memory = Math.max(this.memory, process.memoryUsage.rss());
-        callback();
-      }
-    }), { length: 0, memory: 0, hash: createHash('md5') });
+    const counting = () =>
+      Object.assign(
+        new Writable({
+          write(chunk, encoding, callback) {
+            this.length += chunk.length;
+            this.hash.update(chunk);
+            this.memory = Math.max(this.memory, process.memoryUsage.rss());
+            callback();
+          }
+        }),
+        { length: 0, memory: 0, hash: createHash('md5') }
+      );
     const expected = createHash('md5');
-    before(() => { for (let i = 0; i < 200; i++) expected.update('0123456789'.repeat(100000)); });
+    before(() => {
+      for (let i = 0; i < 200; i++) expected.update('0123456789'.repeat(100000));
+    });
 
     it('needs no more than twice its memory, and the row once', async () => {
       const client = await connected();
@@ -71,7 +79,10 @@ describe('queryTo', () => {
       assert.equal(values.text, `1|2|${'x'.repeat(1000000)}|4|5`);
       const protocol = new Collector();
       await client.queryTo(protocol, text);
-      assert.deepEqual((await read(protocol.bytes)).rows.map(([x]) => x.length), [1, 1, 1000000, 1, 1]);
+      assert.deepEqual(
+        (await read(protocol.bytes)).rows.map(([x]) => x.length),
+        [1, 1, 1000000, 1, 1]
+      );
     });
 
     it('refuses a column that is not as long as its row', async () => {

@@ -14,13 +14,24 @@ const zlib = require('node:zlib');
 const { skipUnless } = require('pg-test-fixtures');
 const { Client, AbortError, ConnectionError, PostgresError } = require('../../..');
 const { GIGABYTE } = require('../../support/slow-reader');
-const { ANSWER, activity, answering, commandComplete, connected, faked, hex, message, proxied, sharedServer } = require('../../support');
+const {
+  ANSWER,
+  activity,
+  answering,
+  commandComplete,
+  connected,
+  faked,
+  hex,
+  message,
+  proxied,
+  sharedServer
+} = require('../../support');
 const { Collector, Slow, read } = require('./targets');
 
 /** Waits until the server process of a client has nothing to do; gives the milliseconds it took. */
 async function untilIdle(client) {
   const start = performance.now();
-  while (await activity(client) !== 'idle') await sleep(5);
+  while ((await activity(client)) !== 'idle') await sleep(5);
   return performance.now() - start;
 }
 
@@ -36,7 +47,11 @@ describe('queryTo', () => {
         const result = await client.queryTo(target, TEXT, [5], { cache });
         assert.deepEqual(result, { cmd: 'SELECT', rowCount: 5, bytes: target.bytes.length });
         assert.deepEqual(await read(target.bytes), {
-          rows: expected, error: undefined, columns: ['id', 'name', 'email'], cmd: 'SELECT', rowCount: 5
+          rows: expected,
+          error: undefined,
+          columns: ['id', 'name', 'email'],
+          cmd: 'SELECT',
+          rowCount: 5
         });
       }
     });
@@ -56,10 +71,12 @@ describe('queryTo', () => {
       // The same, put together from single messages.
       const expected = createHash('sha256');
       let length = 0;
-      await client.query(text, [], Client.STRING, true, { write(packet) {
-        expected.update(packet);
-        length += packet.length;
-      } });
+      await client.query(text, [], Client.STRING, true, {
+        write(packet) {
+          expected.update(packet);
+          length += packet.length;
+        }
+      });
       assert.equal(bytes, length);
       assert.equal(hash.read().toString('hex'), expected.digest('hex'));
     });
@@ -67,20 +84,32 @@ describe('queryTo', () => {
     it('passes on commands without rows, empty queries and COPY TO STDOUT', async () => {
       const client = await connected();
       const target = new Collector();
-      assert.deepEqual(await client.queryTo(target, 'CREATE TEMP TABLE passed (a int)', [], { end: false }),
-        { cmd: 'CREATE TABLE', rowCount: 0, bytes: 18 });
+      assert.deepEqual(await client.queryTo(target, 'CREATE TEMP TABLE passed (a int)', [], { end: false }), {
+        cmd: 'CREATE TABLE',
+        rowCount: 0,
+        bytes: 18
+      });
       assert.deepEqual(await client.queryTo(target, '', [], { end: false }), { cmd: undefined, rowCount: 0, bytes: 5 });
       assert.deepEqual(target.bytes, Buffer.concat([commandComplete('CREATE TABLE'), message('I')]));
       const copied = new Collector();
       assert.equal((await client.queryTo(copied, 'COPY (VALUES (1), (2)) TO STDOUT')).rowCount, 2);
-      assert.deepEqual(copied.bytes, Buffer.concat([message('H', hex('00 0001 0000')), message('d', '1\n'), message('d', '2\n'),
-        message('c'), commandComplete('COPY 2')]));
+      assert.deepEqual(
+        copied.bytes,
+        Buffer.concat([
+          message('H', hex('00 0001 0000')),
+          message('d', '1\n'),
+          message('d', '2\n'),
+          message('c'),
+          commandComplete('COPY 2')
+        ])
+      );
     });
 
     it('ends the stream after an error on row 50,000 with severity, code and message only', async () => {
       const client = await connected();
       const target = new Collector();
-      const error = await client.queryTo(target, 'SELECT 1 / (50000 - i) FROM generate_series(1, 100000) AS i')
+      const error = await client
+        .queryTo(target, 'SELECT 1 / (50000 - i) FROM generate_series(1, 100000) AS i')
         .catch(error => error);
       assert.equal(error.code, '22012');
       assert.equal(error.routine, 'int4div');
@@ -136,10 +165,10 @@ describe('queryTo', () => {
 
     it('writes separators of any length, in large results and small ones', async () => {
       const client = await connected();
-      const values = (i, columns) => Array.from({ length: columns }, (_, j) => i % (j + 3) === 0 ? '' : `${i}_${j}`);
+      const values = (i, columns) => Array.from({ length: columns }, (_, j) => (i % (j + 3) === 0 ? '' : `${i}_${j}`));
       for (let length = 0; length < 14; length++) {
         const separator = '-'.repeat(length);
-        const columns = length % 3 + 1;
+        const columns = (length % 3) + 1;
         const list = Array.from({ length: columns }, (_, j) => `CASE WHEN i % ${j + 3} <> 0 THEN i || '_${j}' END`);
         for (const count of [3, 8000]) {
           const target = new Collector();
@@ -154,15 +183,23 @@ describe('queryTo', () => {
     it('writes the values of several columns one after another, and nothing for NULL', async () => {
       const client = await connected();
       const target = new Collector();
-      await client.queryTo(target, `VALUES ('a', '1'), (NULL, repeat('x', 50)), ('', NULL), (NULL, NULL), ('é', '2')`, [],
-        { as: 'values', separator: ', ' });
+      await client.queryTo(
+        target,
+        `VALUES ('a', '1'), (NULL, repeat('x', 50)), ('', NULL), (NULL, NULL), ('é', '2')`,
+        [],
+        { as: 'values', separator: ', ' }
+      );
       assert.equal(target.text, `a1, ${'x'.repeat(50)}, , , é2`);
     });
 
     it('writes the bytes of binary columns, and nothing for no rows', async () => {
       const client = await connected();
       const target = new Collector();
-      await client.queryTo(target, "SELECT '\\x00ff10'::bytea", [], { as: 'values', format: Client.BINARY, end: false });
+      await client.queryTo(target, "SELECT '\\x00ff10'::bytea", [], {
+        as: 'values',
+        format: Client.BINARY,
+        end: false
+      });
       await client.queryTo(target, 'SELECT 1 WHERE false', [], { as: 'values', end: false });
       assert.deepEqual(target.bytes, hex('00ff10'));
       const { bytes, rowCount } = await client.queryTo(target, 'SELECT 1 WHERE false', [], { as: 'values' });
@@ -172,7 +209,9 @@ describe('queryTo', () => {
     it('writes the data of COPY TO STDOUT: a table as CSV', async () => {
       const client = await connected();
       const target = new Collector();
-      const { rowCount } = await client.queryTo(target, "COPY (VALUES (1, 'a,b'), (2, NULL)) TO STDOUT CSV", [], { as: 'values' });
+      const { rowCount } = await client.queryTo(target, "COPY (VALUES (1, 'a,b'), (2, NULL)) TO STDOUT CSV", [], {
+        as: 'values'
+      });
       assert.equal(target.text, '1,"a,b"\n2,\n');
       assert.equal(rowCount, 2);
     });
@@ -180,7 +219,9 @@ describe('queryTo', () => {
     it('destroys the target when the query fails after something was written', async () => {
       const client = await connected();
       const target = new Collector();
-      const result = client.queryTo(target, 'SELECT 1 / (50000 - i) FROM generate_series(1, 100000) AS i', [], { as: 'values' });
+      const result = client.queryTo(target, 'SELECT 1 / (50000 - i) FROM generate_series(1, 100000) AS i', [], {
+        as: 'values'
+      });
       await assert.rejects(result, { code: '22012' });
       assert.equal(target.destroyed, true);
       assert.equal(target.writableFinished, false);
@@ -189,7 +230,12 @@ describe('queryTo', () => {
 
     it('does not show what lies behind a row that claims to be longer than it is', async () => {
       for (const row of ["0001 00000005 'abcd'", "0001 fffffffe 'abcd'", '0002 00000000', '0001', '0001 00 00', '']) {
-        const client = await answering(ANSWER.described('a'), message('D', hex(row)), commandComplete('SELECT 1'), ANSWER.ready);
+        const client = await answering(
+          ANSWER.described('a'),
+          message('D', hex(row)),
+          commandComplete('SELECT 1'),
+          ANSWER.ready
+        );
         const target = new Collector();
         await assert.rejects(client.queryTo(target, 'SELECT 1', [], { as: 'values' }), error => {
           assert.match(error.message, /protocol violation/, row);
@@ -201,7 +247,11 @@ describe('queryTo', () => {
     });
   });
 
-  for (const [as, failing] of [['protocol', 'SELECT 1 / 0'], ['values', 'SELECT 1 / 0'], ['protocol', 'no SQL']]) {
+  for (const [as, failing] of [
+    ['protocol', 'SELECT 1 / 0'],
+    ['values', 'SELECT 1 / 0'],
+    ['protocol', 'no SQL']
+  ]) {
     it(`leaves the target as it was when '${failing}' fails before anything was written as ${as}`, async () => {
       const client = await connected();
       const target = new Collector();
@@ -226,7 +276,9 @@ describe('queryTo', () => {
     const client = await connected();
     const target = new Collector();
     const options = { as: 'values', end: false };
-    await Promise.all(Array.from({ length: 30 }, (_, i) => client.queryTo(target, 'SELECT $1::text', [`${i} `], options)));
+    await Promise.all(
+      Array.from({ length: 30 }, (_, i) => client.queryTo(target, 'SELECT $1::text', [`${i} `], options))
+    );
     assert.equal(target.text, Array.from({ length: 30 }, (_, i) => `${i} `).join(''));
     assert.equal(target.writableEnded, false);
     assert.deepEqual([target.listenerCount('error'), target.listenerCount('close')], [1, 1]);
@@ -237,7 +289,9 @@ describe('queryTo', () => {
     for (const end of [true, false]) {
       const target = new Slow();
       let resolved = false;
-      const result = client.queryTo(target, 'SELECT 1', [], { end }).then(() => { resolved = true; });
+      const result = client.queryTo(target, 'SELECT 1', [], { end }).then(() => {
+        resolved = true;
+      });
       await target.asked();
       await client.query('SELECT 1');
       assert.equal(resolved, false);
@@ -270,7 +324,11 @@ describe('queryTo', () => {
 
     for (const [name, compress, decompress] of [
       ['gzip', zlib.createGzip, zlib.gunzipSync],
-      ['Brotli', () => zlib.createBrotliCompress({ params: { [zlib.constants.BROTLI_PARAM_QUALITY]: 1 } }), zlib.brotliDecompressSync]
+      [
+        'Brotli',
+        () => zlib.createBrotliCompress({ params: { [zlib.constants.BROTLI_PARAM_QUALITY]: 1 } }),
+        zlib.brotliDecompressSync
+      ]
     ]) {
       it(`a ${name} stream`, async () => {
         const client = await connected();
@@ -294,7 +352,9 @@ describe('queryTo', () => {
           chunks.push(chunk);
           writing--;
         },
-        close() { closed = true; }
+        close() {
+          closed = true;
+        }
       });
       await client.queryTo(stream, TEXT, [], { end: false });
       assert.equal(closed, false);
@@ -326,8 +386,15 @@ describe('queryTo', () => {
     const { client, proxy } = await proxied();
     const before = proxy.stats.bytes.toServer;
     const target = new Collector();
-    for (const options of [{ as: 'rows' }, { format: 2 }, { separator: 1 }, { signal: 1 }, { paramTypes: 1 }, { stall_timeout: -1 },
-      { timeout: 1 }]) {
+    for (const options of [
+      { as: 'rows' },
+      { format: 2 },
+      { separator: 1 },
+      { signal: 1 },
+      { paramTypes: 1 },
+      { stall_timeout: -1 },
+      { timeout: 1 }
+    ]) {
       await assert.rejects(client.queryTo(target, 'SELECT 1', [], options), TypeError);
     }
     await assert.rejects(client.queryTo(target, 'COPY users FROM STDIN'), TypeError);
@@ -344,7 +411,9 @@ describe('queryTo', () => {
       const result = client.queryTo(target, GIGABYTE);
       await target.asked();
       let answered = false;
-      const other = client.query('SELECT 1').then(() => { answered = true; });
+      const other = client.query('SELECT 1').then(() => {
+        answered = true;
+      });
       const memory = process.memoryUsage.rss();
       await sleep(300);
       assert.equal(answered, false);
@@ -381,13 +450,14 @@ describe('queryTo', () => {
 
   describe('with a target that goes away', () => {
     /** Reads so many bytes of the result, then is gone. */
-    const leaving = (bytes, error) => new Writable({
-      write(chunk, encoding, callback) {
-        bytes -= chunk.length;
-        if (bytes <= 0) this.destroy(error);
-        else callback();
-      }
-    });
+    const leaving = (bytes, error) =>
+      new Writable({
+        write(chunk, encoding, callback) {
+          bytes -= chunk.length;
+          if (bytes <= 0) this.destroy(error);
+          else callback();
+        }
+      });
 
     it('cancels the query: the server is free within a second, and the next query is right', async () => {
       const client = await connected();
@@ -404,7 +474,7 @@ describe('queryTo', () => {
       const client = await connected();
       const target = new PassThrough();
       const result = client.queryTo(target, 'SELECT pg_sleep(60)');
-      while (await activity(client) !== 'active') await sleep(5);
+      while ((await activity(client)) !== 'active') await sleep(5);
       target.destroy();
       await assert.rejects(result, AbortError);
       await untilIdle(client);
@@ -417,7 +487,10 @@ describe('queryTo', () => {
       for (let i = 0; i < 20; i++) results.push(client.query('SELECT $1::int AS a, pg_sleep(0.002)', [i]));
       const [first, ...others] = await Promise.allSettled(results);
       assert.equal(first.reason.name, 'AbortError');
-      assert.deepEqual(others.map(({ value }) => value.rows[0].a), Array.from({ length: 20 }, (_, i) => i));
+      assert.deepEqual(
+        others.map(({ value }) => value.rows[0].a),
+        Array.from({ length: 20 }, (_, i) => i)
+      );
     });
 
     it('sends nothing behind a large result', async () => {
@@ -473,9 +546,17 @@ describe('queryTo', () => {
       const { client, wire } = await proxied();
       const broken = new Error('disk full');
       await assert.rejects(client.queryTo(leaving(10000, broken), GIGABYTE), error => error === broken);
-      const throwing = new Writable({ write() { throw broken; } });
+      const throwing = new Writable({
+        write() {
+          throw broken;
+        }
+      });
       await assert.rejects(client.queryTo(throwing, GIGABYTE), error => error === broken);
-      const stream = new WritableStream({ write() { throw broken; } });
+      const stream = new WritableStream({
+        write() {
+          throw broken;
+        }
+      });
       await assert.rejects(client.queryTo(stream, GIGABYTE), error => error === broken);
       assert.equal((await client.query('SELECT 7 AS a')).rows[0].a, 7);
       assert.ok(wire.stats.bytes.toClient < 5e8, `${wire.stats.bytes.toClient} bytes`);
@@ -511,7 +592,15 @@ describe('queryTo', () => {
     for (const [stuck, options] of [
       [{ write() {} }, {}],
       [{ write() {} }, { end: false }],
-      [{ write(chunk, encoding, callback) { callback(); }, final() {} }, {}]
+      [
+        {
+          write(chunk, encoding, callback) {
+            callback();
+          },
+          final() {}
+        },
+        {}
+      ]
     ]) {
       const controller = new AbortController();
       const target = new Writable(stuck);
@@ -529,19 +618,42 @@ describe('queryTo', () => {
 
     /** Targets that fail, at the last write, at their end, or a while after. */
     const FAILING = {
-      'a WHATWG stream whose write rejects': () => new WritableStream({ write() { return Promise.reject(late); } }),
+      'a WHATWG stream whose write rejects': () =>
+        new WritableStream({
+          write() {
+            return Promise.reject(late);
+          }
+        }),
       'a WHATWG stream whose second write rejects later': () => {
         let writes = 0;
-        return new WritableStream({ async write() {
-          await sleep(1);
-          if (++writes === 2) throw late;
-        } });
+        return new WritableStream({
+          async write() {
+            await sleep(1);
+            if (++writes === 2) throw late;
+          }
+        });
       },
-      'a WHATWG stream that cannot be closed': () => new WritableStream({ close() { return Promise.reject(late); } }),
-      'a Writable whose last write fails': () => new Writable({ write(chunk, encoding, callback) { setImmediate(callback, late); } }),
-      'a Writable whose end fails': () => new Writable({
-        write(chunk, encoding, callback) { callback(); }, final(callback) { setTimeout(callback, 1, late); }
-      }),
+      'a WHATWG stream that cannot be closed': () =>
+        new WritableStream({
+          close() {
+            return Promise.reject(late);
+          }
+        }),
+      'a Writable whose last write fails': () =>
+        new Writable({
+          write(chunk, encoding, callback) {
+            setImmediate(callback, late);
+          }
+        }),
+      'a Writable whose end fails': () =>
+        new Writable({
+          write(chunk, encoding, callback) {
+            callback();
+          },
+          final(callback) {
+            setTimeout(callback, 1, late);
+          }
+        }),
       'a Writable that fails by itself': () => {
         const target = new Writable({ highWaterMark: 1, write() {} });
         setTimeout(() => target.destroy(late), 2);
@@ -566,7 +678,7 @@ describe('queryTo', () => {
         let client = await connected();
         for (let i = 0; i < 30; i++) {
           const controller = new AbortController();
-          const options = [{ signal: controller.signal }, { statement_timeout: 1 + i % 5 }, {}][i % 3];
+          const options = [{ signal: controller.signal }, { statement_timeout: 1 + (i % 5) }, {}][i % 3];
           const result = client.queryTo(make(), TEXTS[1], [], options);
           if (i % 3 === 0) setTimeout(() => controller.abort(), i % 7);
           if (i % 3 === 2) {
@@ -590,11 +702,13 @@ describe('queryTo', () => {
           await conversation.request();
           conversation.say(ANSWER.described('a'), message('D', hex("0001 00000001 'x'")));
         });
-        const target = new Writable({ write(chunk, encoding, callback) {
-          if (i % 2) callback(late);
-          else this.destroy(late);
-          conversation.say(ANSWER.error('22012', 'division by zero'), ANSWER.ready);
-        } });
+        const target = new Writable({
+          write(chunk, encoding, callback) {
+            if (i % 2) callback(late);
+            else this.destroy(late);
+            conversation.say(ANSWER.error('22012', 'division by zero'), ANSWER.ready);
+          }
+        });
         await assert.rejects(client.queryTo(target, 'SELECT 1'), Error);
         assert.equal(client.pending <= 1, true);
       }
@@ -621,7 +735,12 @@ describe('queryTo', () => {
       const { open, stop } = await serving((request, response) => {
         const controller = new AbortController();
         response.on('close', () => controller.abort());
-        results.push(client.queryTo(response, LARGE, [], { signal: controller.signal }).then(() => 'ok', error => error.code));
+        results.push(
+          client.queryTo(response, LARGE, [], { signal: controller.signal }).then(
+            () => 'ok',
+            error => error.code
+          )
+        );
       });
       for (let i = 0; i < 30; i++) {
         const socket = open('/');
@@ -631,7 +750,8 @@ describe('queryTo', () => {
         else socket.resetAndDestroy();
       }
       await sleep(50);
-      for (const code of await Promise.all(results)) assert.ok(['ABORT_ERR', 'ECONNRESET', 'EPIPE', 'ok'].includes(code), code);
+      for (const code of await Promise.all(results))
+        assert.ok(['ABORT_ERR', 'ECONNRESET', 'EPIPE', 'ok'].includes(code), code);
       assert.equal((await client.query('SELECT 7 AS a')).rows[0].a, 7);
       stop();
     });
@@ -661,7 +781,9 @@ describe('queryTo', () => {
       });
       const socket = open('/first', '/second');
       let length = 0;
-      socket.on('data', chunk => { length += chunk.length; });
+      socket.on('data', chunk => {
+        length += chunk.length;
+      });
       while (results.length < 1) await sleep(1);
       // The second response's query was asked before the first one's.
       const { rowCount } = await client.queryTo(first, LARGE);
@@ -716,7 +838,11 @@ describe('queryTo', () => {
       });
       const socket = open('/first', '/second').resume();
       while (results.length < 2) await sleep(1);
-      await assert.rejects(results[0], { name: 'TimeoutError', code: '57014', message: 'the target took nothing for 50 ms (stall_timeout)' });
+      await assert.rejects(results[0], {
+        name: 'TimeoutError',
+        code: '57014',
+        message: 'the target took nothing for 50 ms (stall_timeout)'
+      });
       assert.equal((await results[1]).rowCount, 1);
       socket.destroy();
       stop();
@@ -732,7 +858,11 @@ describe('queryTo', () => {
       const socket = open('/').pause();
       while (results.length < 1) await sleep(1);
       const other = client.query('SELECT 7 AS a');
-      await assert.rejects(results[0], { name: 'TimeoutError', sent: true, message: /^the target took nothing for [1-5]00 ms \(stall_timeout\)$/ });
+      await assert.rejects(results[0], {
+        name: 'TimeoutError',
+        sent: true,
+        message: /^the target took nothing for [1-5]00 ms \(stall_timeout\)$/
+      });
       assert.equal((await other).rows[0].a, 7);
       socket.destroy();
       stop();
@@ -754,7 +884,8 @@ describe('queryTo', () => {
 
   it('cancels ten results of 50 MB that nobody takes one after the other, also where the statement was known for short ones', async () => {
     const { client, wire } = await proxied();
-    const ask = (target, count) => client.queryTo(target, "SELECT repeat('x', 1000) FROM generate_series(1, $1::int) i", [count]);
+    const ask = (target, count) =>
+      client.queryTo(target, "SELECT repeat('x', 1000) FROM generate_series(1, $1::int) i", [count]);
     await ask(new Collector(), 1);
     const targets = Array.from({ length: 10 }, () => new Slow({ highWaterMark: 1 }));
     const results = targets.map(target => ask(target, 50000).catch(error => error.name));
@@ -780,15 +911,17 @@ describe('queryTo', () => {
     it('like query: a hundred texts leave at once, new ones too', async () => {
       const { client, wire } = await proxied();
       const ask = i => client.queryTo(new Collector(), `SELECT ${i % 50}::int AS a${i}`);
-      const all = () => Promise.all(Array.from({ length: 100 }, (_, i) => i % 2 ? client.query('SELECT 1') : ask(i)));
+      const all = () => Promise.all(Array.from({ length: 100 }, (_, i) => (i % 2 ? client.query('SELECT 1') : ask(i))));
       assert.equal(await flights(wire, all), 1);
       assert.equal(await flights(wire, all), 1);
     });
 
     it('also by query with a stream', async () => {
       const { client, wire } = await proxied();
-      const all = () => Promise.all(Array.from({ length: 20 }, (_, i) =>
-        client.query(`SELECT ${i} AS a`, [], { stream: new Collector() })));
+      const all = () =>
+        Promise.all(
+          Array.from({ length: 20 }, (_, i) => client.query(`SELECT ${i} AS a`, [], { stream: new Collector() }))
+        );
       assert.equal(await flights(wire, all), 1);
     });
 
@@ -796,9 +929,17 @@ describe('queryTo', () => {
       const client = await connected();
       const texts = ['SELECT 1 AS a', 'no SQL', 'SELECT 1 / 0 AS a', 'SELECT 4 AS a'];
       const targets = texts.map(() => new Collector());
-      const results = await Promise.allSettled(texts.map((text, i) => client.queryTo(targets[i], text, [], { as: 'json' })));
-      assert.deepEqual(results.map(({ reason }) => reason?.code), [undefined, '42601', '22012', undefined]);
-      assert.deepEqual(targets.map(({ text }) => text), ['[{"a":1}]', '', '', '[{"a":4}]']);
+      const results = await Promise.allSettled(
+        texts.map((text, i) => client.queryTo(targets[i], text, [], { as: 'json' }))
+      );
+      assert.deepEqual(
+        results.map(({ reason }) => reason?.code),
+        [undefined, '42601', '22012', undefined]
+      );
+      assert.deepEqual(
+        targets.map(({ text }) => text),
+        ['[{"a":1}]', '', '', '[{"a":4}]']
+      );
     });
 
     it('a slow reader of up to `buffer` bytes holds nobody up', async () => {
@@ -836,7 +977,8 @@ describe('queryTo', () => {
     ]) {
       it(`${what}: has nothing behind it that is alone`, async () => {
         const { client, wire } = await proxied();
-        const beside = count => flights(wire, () => Promise.all([ask(client, new Collector(), count), client.query('SELECT 1')]));
+        const beside = count =>
+          flights(wire, () => Promise.all([ask(client, new Collector(), count), client.query('SELECT 1')]));
         assert.equal(await beside(1), 2);
         assert.equal(await beside(5000), 2);
       });
@@ -863,15 +1005,24 @@ describe('queryTo', () => {
       await target.asked();
       target.destroy();
       await assert.rejects(result, AbortError);
-      assert.deepEqual((await Promise.all(others)).map(({ rows }) => rows[0].a), Array.from({ length: 20 }, (_, i) => i));
+      assert.deepEqual(
+        (await Promise.all(others)).map(({ rows }) => rows[0].a),
+        Array.from({ length: 20 }, (_, i) => i)
+      );
       assert.ok(wire.stats.bytes.toClient > 20e6, 'nobody was cancelled');
     });
 
     it('takes a buffer in bytes, and nothing else', async () => {
       const client = await connected();
       for (const buffer of [-1, NaN, '1', null, true]) {
-        await assert.rejects(client.queryTo(new Collector(), 'SELECT 1', [], { buffer }), { name: 'TypeError', message: /^buffer must be/ });
-        await assert.rejects(client.query('SELECT 1', [], { stream: new Collector(), buffer }), { name: 'TypeError', message: /^buffer must be/ });
+        await assert.rejects(client.queryTo(new Collector(), 'SELECT 1', [], { buffer }), {
+          name: 'TypeError',
+          message: /^buffer must be/
+        });
+        await assert.rejects(client.query('SELECT 1', [], { stream: new Collector(), buffer }), {
+          name: 'TypeError',
+          message: /^buffer must be/
+        });
       }
     });
   });

@@ -10,7 +10,12 @@ const { StreamReceiver, messages } = require('../../../lib/core/stream/receiver'
 const { connected, proxied, faked, hex, dataRow, ANSWER } = require('../../support');
 
 /** An object with nothing but write, which collects packets. */
-const collector = () => ({ packets: [], write(packet) { this.packets.push(packet); } });
+const collector = () => ({
+  packets: [],
+  write(packet) {
+    this.packets.push(packet);
+  }
+});
 
 /** A stream that collects what it is given, without copying it. */
 class Collector extends Writable {
@@ -19,7 +24,9 @@ class Collector extends Writable {
     this.pieces.push(chunk);
     done();
   }
-  get bytes() { return Buffer.concat(this.pieces); }
+  get bytes() {
+    return Buffer.concat(this.pieces);
+  }
 }
 
 /** The types of the messages in a stream of them, a run of one type shown once; checks every length. */
@@ -43,14 +50,17 @@ describe('A Node stream', () => {
     for (let i = 0; i < 2; i++) {
       const stream = new Collector();
       assert.equal(await client.query(PEOPLE, [], Client.STRING, true, stream), stream);
-      assert.deepEqual(stream.bytes, hex(`
+      assert.deepEqual(
+        stream.bytes,
+        hex(`
         54 00000032 0002 'id' 00 00000000 0000 00000017 0004 ffffffff 0000
           'name' 00 00000000 0000 00000019 ffff ffffffff 0000
         44 00000012 0002 00000001 '1' 00000003 'Ada'
         44 0000000f 0002 00000001 '2' ffffffff
-        43 0000000d 'SELECT 2' 00`));
+        43 0000000d 'SELECT 2' 00`)
+      );
       assert.equal(stream.pieces.length, 1, 'a small result is one piece');
-      assert.equal(stream.writableEnded, false, 'the stream is the caller\'s to end');
+      assert.equal(stream.writableEnded, false, "the stream is the caller's to end");
     }
   });
 
@@ -73,8 +83,7 @@ describe('A Node stream', () => {
     const stream = await client.query(text, [], Client.STRING, true, new Collector());
     const { rows } = await client.query(text);
     assert.equal(types(stream.bytes), 'TDC');
-    const expected = [rows[0].rowParser.buffer, ...rows.map(row => row.rowBuffer),
-      hex("43 0000000e 'SELECT 17' 00")];
+    const expected = [rows[0].rowParser.buffer, ...rows.map(row => row.rowBuffer), hex("43 0000000e 'SELECT 17' 00")];
     assert.equal(Buffer.compare(stream.bytes, Buffer.concat(expected)), 0);
   });
 
@@ -99,12 +108,17 @@ describe('A Node stream', () => {
   it('may be an HTTP response', async () => {
     const { rows: parse } = await import('quickgres/client-parser');
     const client = await connected();
-    const server = http.createServer((request, response) => {
-      response.setHeader('content-type', 'application/x-postgresql');
-      client.query('SELECT i, $1::text AS t FROM generate_series(1, 100000) i', ['é'], Client.STRING, true,
-        response)
-        .then(() => response.end(), error => response.destroy(error));
-    }).listen(0, '127.0.0.1');
+    const server = http
+      .createServer((request, response) => {
+        response.setHeader('content-type', 'application/x-postgresql');
+        client
+          .query('SELECT i, $1::text AS t FROM generate_series(1, 100000) i', ['é'], Client.STRING, true, response)
+          .then(
+            () => response.end(),
+            error => response.destroy(error)
+          );
+      })
+      .listen(0, '127.0.0.1');
     await once(server, 'listening');
     let next = 1;
     for await (const row of parse(fetch(`http://127.0.0.1:${server.address().port}/`))) {
@@ -118,9 +132,11 @@ describe('A Node stream', () => {
   it('gets the results of several queries one after another', async () => {
     const client = await connected();
     const stream = new Collector();
-    await Promise.all(['SELECT 1', 'BEGIN', 'SELECT 2', 'ROLLBACK', '',
-      'COPY (SELECT 1) TO STDOUT'].map(text =>
-      client.query(text, [], Client.STRING, true, stream)));
+    await Promise.all(
+      ['SELECT 1', 'BEGIN', 'SELECT 2', 'ROLLBACK', '', 'COPY (SELECT 1) TO STDOUT'].map(text =>
+        client.query(text, [], Client.STRING, true, stream)
+      )
+    );
     assert.equal(types(stream.bytes), 'TDC' + 'TDC' + 'IHdcC');
   });
 
@@ -132,16 +148,23 @@ describe('A Node stream', () => {
       highWaterMark: 1000,
       write(chunk, encoding, done) {
         taken += chunk.length;
-        if (go === undefined) go = done; // the first piece is not taken until the test says so
+        if (go === undefined)
+          go = done; // the first piece is not taken until the test says so
         else done();
       }
     });
     const size = 60_000_000;
-    const query = client.query("SELECT repeat('x', 100000) FROM generate_series(1, 600)", [], Client.STRING,
-      true, stream);
+    const query = client.query(
+      "SELECT repeat('x', 100000) FROM generate_series(1, 600)",
+      [],
+      Client.STRING,
+      true,
+      stream
+    );
     const other = client.query('SELECT 1');
     let before;
-    do { // until nothing arrives any more
+    do {
+      // until nothing arrives any more
       before = wire.stats.bytes.toClient;
       await new Promise(resolve => setTimeout(resolve, 50));
     } while (wire.stats.bytes.toClient !== before || go === undefined);
@@ -184,13 +207,11 @@ describe('A Node stream', () => {
       });
       stream.on('error', () => {});
       const [query, other] = await Promise.allSettled([
-        client.query("SELECT repeat('x', 10000) FROM generate_series(1, 1000)", [], Client.STRING, true,
-          stream),
+        client.query("SELECT repeat('x', 10000) FROM generate_series(1, 1000)", [], Client.STRING, true, stream),
         client.query('SELECT 1')
       ]);
       assert.equal(query.status, 'rejected', how);
-      assert.ok(query.reason instanceof Error && !(query.reason instanceof TypeError),
-        `${how}: ${query.reason}`);
+      assert.ok(query.reason instanceof Error && !(query.reason instanceof TypeError), `${how}: ${query.reason}`);
       assert.equal(other.value.rows[0][0], 1, how);
     }
   });
@@ -200,7 +221,11 @@ describe('A Node stream', () => {
     for (const rows of [1, 100000]) {
       for (const listens of [false, true]) {
         const full = new Error('disk full');
-        const stream = new Writable({ write(chunk, encoding, done) { done(full); } });
+        const stream = new Writable({
+          write(chunk, encoding, done) {
+            done(full);
+          }
+        });
         if (listens) stream.on('error', () => {});
         const [query, other] = await Promise.allSettled([
           client.query("SELECT repeat('x', 100) FROM generate_series(1, $1::int)", [rows], { stream }),
@@ -218,7 +243,11 @@ describe('A Node stream', () => {
   it('that fails is reported by getResults', async () => {
     const client = await connected();
     const full = new Error('disk full');
-    const failing = new Writable({ write(chunk, encoding, done) { done(full); } });
+    const failing = new Writable({
+      write(chunk, encoding, done) {
+        done(full);
+      }
+    });
     client.startQuery('SELECT generate_series(1, 10)');
     await assert.rejects(client.getResults(3, failing), full);
     assert.equal((await client.getResults(2)).rows.length, 2);
@@ -232,7 +261,10 @@ describe('A Node stream', () => {
     while (stream.writableLength === 0) await new Promise(setImmediate);
     const before = wire.stats.bytes.toClient;
     stream.destroy();
-    await assert.rejects(query, { name: 'AbortError', message: 'the target was closed before it had taken the result' });
+    await assert.rejects(query, {
+      name: 'AbortError',
+      message: 'the target was closed before it had taken the result'
+    });
     assert.equal((await client.query('SELECT 7 AS a')).rows[0].a, 7);
     assert.ok(wire.stats.bytes.toClient - before < 25e6, `${wire.stats.bytes.toClient - before} bytes`);
   });
@@ -240,7 +272,10 @@ describe('A Node stream', () => {
   it('that is none, but has a `pipe`, is rejected', async () => {
     const client = await connected();
     const message = 'the target must be a writable stream, not an object';
-    await assert.rejects(client.query('SELECT 1', [], { stream: { pipe: true, write() {} } }), { name: 'TypeError', message });
+    await assert.rejects(client.query('SELECT 1', [], { stream: { pipe: true, write() {} } }), {
+      name: 'TypeError',
+      message
+    });
   });
 
   it('that is closed before fails its query, and the connection goes on', async () => {
@@ -267,14 +302,18 @@ describe('A Node stream', () => {
 
   it('leaves no listeners behind', async () => {
     const client = await connected();
-    const stream = new Writable({ highWaterMark: 10, write(chunk, encoding, done) { setImmediate(done); } });
+    const stream = new Writable({
+      highWaterMark: 10,
+      write(chunk, encoding, done) {
+        setImmediate(done);
+      }
+    });
     const listeners = () => stream.eventNames().map(name => [name, stream.listenerCount(name)]);
     const before = listeners();
     await client.query('SELECT 1', [], { stream });
     assert.deepEqual([stream.listenerCount('error'), stream.listenerCount('close')], [1, 1]); // until it has closed
     for (let i = 0; i < 30; i++) {
-      await client.query("SELECT repeat('x', 10000) FROM generate_series(1, 20)", [], Client.STRING, true,
-        stream);
+      await client.query("SELECT repeat('x', 10000) FROM generate_series(1, 20)", [], Client.STRING, true, stream);
     }
     await new Promise(setImmediate);
     if (stream.writableNeedDrain) await once(stream, 'drain');
@@ -293,20 +332,33 @@ describe('StreamReceiver', () => {
     const pipeline = { holdBehind() {}, results: make => make() };
     receiver.start(null, 0, pipeline);
     const chunk = Buffer.alloc(65536);
-    for (let i = 0; i < 20; i++) { // as two reads of the socket at a time come
+    for (let i = 0; i < 20; i++) {
+      // as two reads of the socket at a time come
       for (const length of [166, 65400, 166, 65400]) receiver.receiveData(chunk, 0, length, 1, false);
       receiver.flushLater();
       await turn();
     }
-    assert.deepEqual(pieces.filter(length => length < 65400), []);
+    assert.deepEqual(
+      pieces.filter(length => length < 65400),
+      []
+    );
     assert.equal(pieces.length, 20);
   });
 
   it('pauses nobody for what is left to be written when its query is over', () => {
     const told = [];
     const pipeline = {
-      socket: { pause() { told.push('pause'); }, resume() { told.push('resume'); } },
-      holdBehind() {}, results: make => make(), head: null
+      socket: {
+        pause() {
+          told.push('pause');
+        },
+        resume() {
+          told.push('resume');
+        }
+      },
+      holdBehind() {},
+      results: make => make(),
+      head: null
     };
     const receiver = new StreamReceiver({ queued: Infinity, write: () => false, wait() {} }, messages, 0);
     receiver.start(null, 0, pipeline);

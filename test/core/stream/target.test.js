@@ -14,14 +14,19 @@ const { afterTest } = require('../../support/hooks');
 
 /** A Writable that takes what it is given when `go` is called. */
 class Slow extends Writable {
-  _write(chunk, encoding, callback) { this.go = callback; }
+  _write(chunk, encoding, callback) {
+    this.go = callback;
+  }
 }
 
 describe('A target', () => {
   it('says why it is gone', async () => {
     const broken = new Error('broken');
-    for (const [end, name] of [[stream => stream.destroy(), 'AbortError'], [stream => stream.end(), 'AbortError'],
-      [stream => stream.destroy(broken), 'Error']]) {
+    for (const [end, name] of [
+      [stream => stream.destroy(), 'AbortError'],
+      [stream => stream.end(), 'AbortError'],
+      [stream => stream.destroy(broken), 'Error']
+    ]) {
       const stream = new PassThrough().resume();
       const target = new Target(stream);
       const gone = new Promise(resolve => target.watch(resolve));
@@ -48,7 +53,9 @@ describe('A target', () => {
       let taken = false;
       target.watch(() => {});
       target.write(Buffer.from('a'));
-      const result = (end ? target.end() : target.flushed()).then(() => { taken = true; });
+      const result = (end ? target.end() : target.flushed()).then(() => {
+        taken = true;
+      });
       await turn();
       assert.equal(taken, false);
       assert.equal(target.queued, 1);
@@ -56,7 +63,11 @@ describe('A target', () => {
       await result;
       target.release();
       assert.equal(stream.writableFinished, end);
-      if (!end) assert.deepEqual(['close', 'error', 'finish'].map(event => stream.listenerCount(event)), [1, 1, 1]);
+      if (!end)
+        assert.deepEqual(
+          ['close', 'error', 'finish'].map(event => stream.listenerCount(event)),
+          [1, 1, 1]
+        );
     }
     await new Target(new Slow()).flushed();
   });
@@ -135,7 +146,11 @@ describe('A target', () => {
   });
 
   it('gives up a stream that takes nothing for the stall_timeout, and destroys it', async () => {
-    for (const wait of [target => new Promise(resolve => target.wait(resolve)), target => target.flushed(), target => target.end()]) {
+    for (const wait of [
+      target => new Promise(resolve => target.wait(resolve)),
+      target => target.flushed(),
+      target => target.end()
+    ]) {
       const stream = new Slow();
       const target = new Target(stream, 20);
       const gone = new Promise(resolve => target.watch(resolve));
@@ -143,7 +158,10 @@ describe('A target', () => {
       const begun = performance.now();
       const waiting = wait(target).catch(error => error);
       const error = await gone;
-      assert.deepEqual([error.name, error.message], ['TimeoutError', 'the target took nothing for 20 ms (stall_timeout)']);
+      assert.deepEqual(
+        [error.name, error.message],
+        ['TimeoutError', 'the target took nothing for 20 ms (stall_timeout)']
+      );
       assert.ok(performance.now() - begun > 15);
       assert.equal(stream.destroyed, true);
       assert.ok([undefined, error].includes(await waiting));
@@ -152,7 +170,12 @@ describe('A target', () => {
   });
 
   it('waits longer for a stream on a socket with megabytes in the buffer of the system, which show no progress', async () => {
-    for (const [megabytes, times] of [[0.9, 1], [1.5, 2], [3.1, 4], [100, 5]]) {
+    for (const [megabytes, times] of [
+      [0.9, 1],
+      [1.5, 2],
+      [3.1, 4],
+      [100, 5]
+    ]) {
       const socket = { bytesWritten: 5e6 };
       const stream = Object.assign(new Slow(), { socket });
       const target = new Target(stream, 20);
@@ -170,7 +193,9 @@ describe('A target', () => {
     const target = new Target(stream, 20);
     target.watch(assert.fail);
     assert.equal(target.write(Buffer.from('a')), false);
-    const ready = new Promise(resolve => { target.wait(resolve); });
+    const ready = new Promise(resolve => {
+      target.wait(resolve);
+    });
     stream.go();
     await ready;
     await sleep(100);
@@ -179,7 +204,10 @@ describe('A target', () => {
   });
 
   it('waits for a stream that takes little at a time, and for any where the stall_timeout is 0', async () => {
-    for (const [timeout, pause] of [[40, 15], [0, 60]]) {
+    for (const [timeout, pause] of [
+      [40, 15],
+      [0, 60]
+    ]) {
       const stream = new Slow();
       const target = new Target(stream, timeout);
       target.watch(assert.fail);
@@ -198,10 +226,12 @@ describe('A target', () => {
     /** The responses to so many requests that come on one connection, with what closes both. */
     async function responses(count) {
       const list = [];
-      const server = http.createServer((request, response) => {
-        list.push(response);
-        if (list.length === count) server.emit('all');
-      }).listen(0, '127.0.0.1');
+      const server = http
+        .createServer((request, response) => {
+          list.push(response);
+          if (list.length === count) server.emit('all');
+        })
+        .listen(0, '127.0.0.1');
       await once(server, 'listening');
       const socket = net.connect(server.address().port, '127.0.0.1');
       socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(count));
@@ -210,12 +240,17 @@ describe('A target', () => {
     }
 
     it('waits for its turn while responses to earlier requests are not over', async () => {
-      const { list: [first, second], stop } = await responses(2);
+      const {
+        list: [first, second],
+        stop
+      } = await responses(2);
       assert.equal(new Target(first).turn(), undefined);
       const target = new Target(second);
       target.watch(() => {});
       let begun = false;
-      const turned = target.turn().then(() => { begun = true; });
+      const turned = target.turn().then(() => {
+        begun = true;
+      });
       await sleep(20);
       assert.equal(begun, false);
       first.end('first');
@@ -227,7 +262,10 @@ describe('A target', () => {
     });
 
     it('tells of a connection that fails in its turn', async () => {
-      const { list: [first, second], stop } = await responses(2);
+      const {
+        list: [first, second],
+        stop
+      } = await responses(2);
       const target = new Target(second);
       const gone = new Promise(resolve => target.watch(resolve));
       const turned = target.turn();
@@ -264,31 +302,54 @@ describe('A target', () => {
     const text = "SELECT repeat('x', 1000) FROM generate_series(1, 1500)";
     const seen = new Set();
     const tell = (name, event) => seen.add(`${name} ${event} in ${storage.getStore()}`);
-    const events = (stream, name, ...names) => names.reduce((last, event) => last.on(event, () => tell(name, event)), stream);
-    const targetOf = (name, take) => events(new Writable({
-      write(chunk, encoding, callback) {
-        tell(name, 'write');
-        take(callback);
-      },
-      final(callback) {
-        tell(name, 'final');
-        callback();
-      },
-      destroy(error, callback) {
-        tell(name, 'destroy');
-        callback(error);
-      }
-    }), name, 'drain', 'error', 'finish', 'close');
-    const ask = user => storage.run(user, () => Promise.all([
-      client.queryTo(targetOf('slow', setImmediate), text),
-      assert.rejects(client.queryTo(targetOf('stalled', () => {}), text, [], { stall_timeout: 5 }), { name: 'TimeoutError' }),
-      client.query(text, [], { stream: targetOf('query', setImmediate) }),
-      once(events(client.copyTo(`COPY (${text}) TO STDOUT`), 'copyTo', 'data', 'end', 'close'), 'close')
-    ]));
-    const expected = user => Object.entries({
-      copyTo: ['close', 'data', 'end'], query: ['drain', 'write'],
-      slow: ['close', 'destroy', 'drain', 'final', 'finish', 'write'], stalled: ['close', 'destroy', 'error', 'write']
-    }).flatMap(([name, events]) => events.map(event => `${name} ${event} in ${user}`));
+    const events = (stream, name, ...names) =>
+      names.reduce((last, event) => last.on(event, () => tell(name, event)), stream);
+    const targetOf = (name, take) =>
+      events(
+        new Writable({
+          write(chunk, encoding, callback) {
+            tell(name, 'write');
+            take(callback);
+          },
+          final(callback) {
+            tell(name, 'final');
+            callback();
+          },
+          destroy(error, callback) {
+            tell(name, 'destroy');
+            callback(error);
+          }
+        }),
+        name,
+        'drain',
+        'error',
+        'finish',
+        'close'
+      );
+    const ask = user =>
+      storage.run(user, () =>
+        Promise.all([
+          client.queryTo(targetOf('slow', setImmediate), text),
+          assert.rejects(
+            client.queryTo(
+              targetOf('stalled', () => {}),
+              text,
+              [],
+              { stall_timeout: 5 }
+            ),
+            { name: 'TimeoutError' }
+          ),
+          client.query(text, [], { stream: targetOf('query', setImmediate) }),
+          once(events(client.copyTo(`COPY (${text}) TO STDOUT`), 'copyTo', 'data', 'end', 'close'), 'close')
+        ])
+      );
+    const expected = user =>
+      Object.entries({
+        copyTo: ['close', 'data', 'end'],
+        query: ['drain', 'write'],
+        slow: ['close', 'destroy', 'drain', 'final', 'finish', 'write'],
+        stalled: ['close', 'destroy', 'error', 'write']
+      }).flatMap(([name, events]) => events.map(event => `${name} ${event} in ${user}`));
     await Promise.all(['a', 'b'].map(ask));
     assert.deepEqual([...seen].sort(), ['a', 'b'].flatMap(expected).sort());
   });

@@ -12,8 +12,12 @@ class Collector extends Writable {
     this.chunks = [];
   }
 
-  get bytes() { return Buffer.concat(this.chunks); }
-  get text() { return this.bytes.toString(); }
+  get bytes() {
+    return Buffer.concat(this.chunks);
+  }
+  get text() {
+    return this.bytes.toString();
+  }
 
   _write(chunk, encoding, callback) {
     this.chunks.push(Buffer.from(chunk));
@@ -31,7 +35,9 @@ class Slow extends Collector {
   }
 
   /** Waits until it has been given something. */
-  async asked() { if (this.callback === undefined) await once(this, 'asked'); }
+  async asked() {
+    if (this.callback === undefined) await once(this, 'asked');
+  }
 
   /** Takes it. */
   go() {

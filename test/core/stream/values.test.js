@@ -7,10 +7,18 @@ const { dataRow, hex, message } = require('../../support');
 /** What an encoder writes to, as StreamReceiver is. */
 class Out {
   block = { bytes: Buffer.alloc(10000), used: 0 };
-  reserve() { return this.block; }
-  append(buf, start, end) { this.block.used += buf.copy(this.block.bytes, this.block.used, start, end); }
-  adopt(bytes, sent, used) { return (this.adopted = { bytes, sent, used }); }
-  toString() { return this.block.bytes.toString('utf8', 0, this.block.used); }
+  reserve() {
+    return this.block;
+  }
+  append(buf, start, end) {
+    this.block.used += buf.copy(this.block.bytes, this.block.used, start, end);
+  }
+  adopt(bytes, sent, used) {
+    return (this.adopted = { bytes, sent, used });
+  }
+  toString() {
+    return this.block.bytes.toString('utf8', 0, this.block.used);
+  }
 }
 
 /** The values of a result with so many columns. */
@@ -40,8 +48,18 @@ describe('Values', () => {
   it('puts separators between rows, of any length', () => {
     for (const separator of ['\n', ', ', '-'.repeat(7), '-'.repeat(8), '-'.repeat(50)]) {
       const expected = ['', 'ab', '', 'c', ''].join(separator);
-      assert.equal(take(2, separator, dataRow(null, null), dataRow('a', 'b'), dataRow('', ''), dataRow(null, 'c'),
-        dataRow('', null)), expected);
+      assert.equal(
+        take(
+          2,
+          separator,
+          dataRow(null, null),
+          dataRow('a', 'b'),
+          dataRow('', ''),
+          dataRow(null, 'c'),
+          dataRow('', null)
+        ),
+        expected
+      );
     }
   });
 
@@ -71,18 +89,33 @@ describe('Values', () => {
     };
     assert.equal(own(begin(0), message('d', 'some data')), 'some data');
     const values = begin(1, ', ');
-    assert.deepEqual([own(values, dataRow('first')), own(values, dataRow('')), own(values, dataRow('last'))], ['first', ', ', ', last']);
+    assert.deepEqual(
+      [own(values, dataRow('first')), own(values, dataRow('')), own(values, dataRow('last'))],
+      ['first', ', ', ', last']
+    );
     assert.equal(own(begin(2, '|'), dataRow('a', 'bc')), 'abc');
     assert.throws(() => own(begin(1), hex('44 0000000b 0001 00000002 61')), { code: '08P01' });
   });
 
   it('refuses rows that are not what they say', () => {
-    for (const digits of ['44 00000004', '44 00000006 0002', '44 00000006 0001', '44 0000000a 0001 00000001',
-      '44 0000000b 0001 00000002 61', '44 0000000a 0001 fffffffe', '44 0000000a 0001 7fffffff', '44 00000006 0000']) {
+    for (const digits of [
+      '44 00000004',
+      '44 00000006 0002',
+      '44 00000006 0001',
+      '44 0000000a 0001 00000001',
+      '44 0000000b 0001 00000002 61',
+      '44 0000000a 0001 fffffffe',
+      '44 0000000a 0001 7fffffff',
+      '44 00000006 0000'
+    ]) {
       const bytes = hex(digits);
       for (const messages of [[bytes], [dataRow('a'), bytes]]) {
         const all = Buffer.concat(messages);
-        assert.throws(() => begin(1).messages(new Out(), all, 0, all.length, messages.length), { code: '08P01' }, digits);
+        assert.throws(
+          () => begin(1).messages(new Out(), all, 0, all.length, messages.length),
+          { code: '08P01' },
+          digits
+        );
       }
     }
   });

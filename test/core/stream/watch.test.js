@@ -14,9 +14,28 @@ describe('watch', () => {
   it('tells when a stream has finished, with an AbortError when it is closed before, with its error when it fails', async () => {
     const broken = new Error('broken');
     for (const make of [
-      () => new PassThrough().resume(), () => new Writable({ write(chunk, encoding, callback) { callback(); } }),
-      () => new Duplex({ write(chunk, encoding, callback) { callback(); }, read() {} }),
-      () => new Writable({ emitClose: false, autoDestroy: false, write(chunk, encoding, callback) { callback(); } })
+      () => new PassThrough().resume(),
+      () =>
+        new Writable({
+          write(chunk, encoding, callback) {
+            callback();
+          }
+        }),
+      () =>
+        new Duplex({
+          write(chunk, encoding, callback) {
+            callback();
+          },
+          read() {}
+        }),
+      () =>
+        new Writable({
+          emitClose: false,
+          autoDestroy: false,
+          write(chunk, encoding, callback) {
+            callback();
+          }
+        })
     ]) {
       const streams = [make(), make(), make()];
       const ends = streams.map(ended);
@@ -36,20 +55,22 @@ describe('watch', () => {
     const finished = new PassThrough().resume().end();
     await once(finished, 'finish');
     assert.equal(await ended(finished), undefined);
-    assert.ok(await ended(closed) instanceof Error);
+    assert.ok((await ended(closed)) instanceof Error);
     assert.equal(await ended(failed), broken);
   });
 
   it('has one listener of each kind at an HTTP response, and none when that is over', async () => {
     const told = [];
     let response;
-    const server = http.createServer((request, given) => {
-      response = given;
-      watch(given, error => told.push(error));
-      watch(given, error => told.push(error));
-      assert.deepEqual([given.listenerCount('close'), given.listenerCount('error')], [1, 1]);
-      given.end('a');
-    }).listen(0, '127.0.0.1');
+    const server = http
+      .createServer((request, given) => {
+        response = given;
+        watch(given, error => told.push(error));
+        watch(given, error => told.push(error));
+        assert.deepEqual([given.listenerCount('close'), given.listenerCount('error')], [1, 1]);
+        given.end('a');
+      })
+      .listen(0, '127.0.0.1');
     await once(server, 'listening');
     await (await fetch(`http://127.0.0.1:${server.address().port}`)).text();
     while (told.length < 2) await turn();
@@ -87,6 +108,9 @@ describe('watch', () => {
     stream.destroy(new Error('late'));
     await once(stream, 'close').catch(() => {});
     await turn();
-    assert.deepEqual(stream.eventNames().map(event => stream.listenerCount(event)), before);
+    assert.deepEqual(
+      stream.eventNames().map(event => stream.listenerCount(event)),
+      before
+    );
   });
 });

@@ -16,7 +16,9 @@ module.exports = async ({ pg, config, kill, tell, persist }) => {
     response.json({ visits: request.session.visits });
   });
   app.get('/out', (request, response) => request.session.destroy(error => response.json({ out: !error })));
-  app.use((error, request, response, next) => response.status(500).json({ error: error.code !== undefined, next: next !== undefined }));
+  app.use((error, request, response, next) =>
+    response.status(500).json({ error: error.code !== undefined, next: next !== undefined })
+  );
   const server = app.listen(0, '127.0.0.1');
   await once(server, 'listening');
   let cookie = '';

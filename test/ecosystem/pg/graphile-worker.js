@@ -11,10 +11,16 @@ module.exports = async ({ pg, config, kill, tell }) => {
   await utils.migrate();
   const done = [];
   let over;
-  const all = new Promise(resolve => { over = resolve; });
+  const all = new Promise(resolve => {
+    over = resolve;
+  });
   let failures = 0;
   const runner = await run({
-    pgPool: pool, logger, concurrency: 3, noHandleSignals: true, pollInterval: 200,
+    pgPool: pool,
+    logger,
+    concurrency: 3,
+    noHandleSignals: true,
+    pollInterval: 200,
     taskList: {
       async work({ n }, { query }) {
         if (n === 3 && failures++ === 0) throw new Error('once more');
@@ -25,13 +31,18 @@ module.exports = async ({ pg, config, kill, tell }) => {
     }
   });
   for (let n = 0; n < 10; n++) await utils.addJob('work', { n }, { maxAttempts: 5 });
-  await utils.withPgClient(client => client.query("UPDATE graphile_worker._private_jobs SET run_at = now()"));
+  await utils.withPgClient(client => client.query('UPDATE graphile_worker._private_jobs SET run_at = now()'));
   while (done.length < 9) await new Promise(resolve => setTimeout(resolve, 10));
   await kill();
-  const add = n => utils.addJob('work', { n }).catch(() => new Promise(resolve => setTimeout(resolve, 50)).then(() => add(n)));
+  const add = n =>
+    utils.addJob('work', { n }).catch(() => new Promise(resolve => setTimeout(resolve, 50)).then(() => add(n)));
   for (let n = 10; n < 20; n++) await add(n);
   while (done.length < 20) {
-    await utils.withPgClient(client => client.query("UPDATE graphile_worker._private_jobs SET run_at = now() WHERE locked_at IS NULL")).catch(() => {});
+    await utils
+      .withPgClient(client =>
+        client.query('UPDATE graphile_worker._private_jobs SET run_at = now() WHERE locked_at IS NULL')
+      )
+      .catch(() => {});
     await new Promise(resolve => setTimeout(resolve, 50));
   }
   await all;

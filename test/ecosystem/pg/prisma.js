@@ -40,8 +40,11 @@ function generated() {
     fs.mkdirSync(folder, { recursive: true });
     fs.writeFileSync(path.join(folder, 'schema.prisma'), SCHEMA);
     const env = { ...process.env, PRISMA_SCHEMA_ENGINE_BINARY: process.execPath, CHECKPOINT_DISABLE: '1' };
-    execFileSync(process.execPath, [path.join(modules, 'prisma', 'build', 'index.js'), 'generate', '--schema', 'schema.prisma'],
-      { cwd: folder, env, stdio: 'pipe' });
+    execFileSync(
+      process.execPath,
+      [path.join(modules, 'prisma', 'build', 'index.js'), 'generate', '--schema', 'schema.prisma'],
+      { cwd: folder, env, stdio: 'pipe' }
+    );
   }
   return require(client);
 }
@@ -53,24 +56,52 @@ module.exports = async ({ pg, config, kill, tell, persist }) => {
   await pool.query(`CREATE TABLE "User" (id serial PRIMARY KEY, name text NOT NULL UNIQUE, data jsonb, tags text[], at timestamptz,
     price numeric, big bigint, bytes bytea); CREATE TABLE "Pet" (id serial PRIMARY KEY, name text NOT NULL, "ownerId" int NOT NULL REFERENCES "User")`);
   const prisma = new PrismaClient({ adapter: new PrismaPg(pool) });
-  const plain = value => JSON.parse(JSON.stringify(value, (key, each) => typeof each === 'bigint' ? `${each}n` : each));
-  tell(plain(await prisma.user.create({
-    data: {
-      name: 'Ann', data: { a: [1] }, tags: ['x', 'y"'], at: new Date(1e12), price: '1.50', big: 9007199254740993n,
-      bytes: new Uint8Array([1, 255]), pets: { create: [{ name: 'Rex' }, { name: 'Tom' }] }
-    }, include: { pets: true }
-  })));
+  const plain = value =>
+    JSON.parse(JSON.stringify(value, (key, each) => (typeof each === 'bigint' ? `${each}n` : each)));
+  tell(
+    plain(
+      await prisma.user.create({
+        data: {
+          name: 'Ann',
+          data: { a: [1] },
+          tags: ['x', 'y"'],
+          at: new Date(1e12),
+          price: '1.50',
+          big: 9007199254740993n,
+          bytes: new Uint8Array([1, 255]),
+          pets: { create: [{ name: 'Rex' }, { name: 'Tom' }] }
+        },
+        include: { pets: true }
+      })
+    )
+  );
   await prisma.user.create({ data: { name: 'Bob' } });
-  tell(plain(await prisma.user.findMany({ where: { name: { contains: 'n' } }, include: { pets: { orderBy: { id: 'desc' } } } })));
-  tell(await prisma.user.create({ data: { name: 'Ann' } }).catch(({ name, code, meta }) => [name, code, meta?.modelName]));
-  tell(await prisma.$transaction(async tx => {
-    await tx.user.update({ where: { name: 'Bob' }, data: { name: 'Cid' } });
-    return tx.pet.count();
-  }, { isolationLevel: 'Serializable' }));
-  tell(await prisma.$transaction(async tx => {
-    await tx.pet.deleteMany();
-    throw new Error('changed my mind');
-  }).catch(({ message }) => message), await prisma.pet.count());
+  tell(
+    plain(
+      await prisma.user.findMany({ where: { name: { contains: 'n' } }, include: { pets: { orderBy: { id: 'desc' } } } })
+    )
+  );
+  tell(
+    await prisma.user.create({ data: { name: 'Ann' } }).catch(({ name, code, meta }) => [name, code, meta?.modelName])
+  );
+  tell(
+    await prisma.$transaction(
+      async tx => {
+        await tx.user.update({ where: { name: 'Bob' }, data: { name: 'Cid' } });
+        return tx.pet.count();
+      },
+      { isolationLevel: 'Serializable' }
+    )
+  );
+  tell(
+    await prisma
+      .$transaction(async tx => {
+        await tx.pet.deleteMany();
+        throw new Error('changed my mind');
+      })
+      .catch(({ message }) => message),
+    await prisma.pet.count()
+  );
   tell(await Promise.all(Array.from({ length: 20 }, (_, i) => prisma.$queryRaw`SELECT ${i}::int AS i`)));
   tell(plain(await prisma.$queryRaw`SELECT count(*), now() > ${new Date(0)} AS later, ${'x'}::text AS x FROM "User"`));
   await kill();

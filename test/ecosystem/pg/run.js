@@ -37,7 +37,10 @@ async function persist(work) {
 
 const tell = (...what) => console.log(JSON.stringify(what));
 
-require(`./${scenario}`)({ pg, config, kill, tell, errorOf, persist }).then(() => tell('over'), error => {
-  console.error(error);
-  process.exitCode = 1;
-});
+require(`./${scenario}`)({ pg, config, kill, tell, errorOf, persist }).then(
+  () => tell('over'),
+  error => {
+    console.error(error);
+    process.exitCode = 1;
+  }
+);

@@ -35,17 +35,20 @@ module.exports = ({ expect, test, Client }) => {
   });
 
   test('fails: another struct', async () => {
-    const { rows } = await ask('SELECT n AS id, \'name \' || n AS name FROM generate_series(1, 3) n');
+    const { rows } = await ask("SELECT n AS id, 'name ' || n AS name FROM generate_series(1, 3) n");
     expect(rows[0]).toEqual({ id: 1, name: 'expected name' });
   });
 
   test('fails: a struct that prints the same', async () => {
-    const { rows } = await ask('SELECT n AS id, \'name \' || n AS name FROM generate_series(1, 1000) n');
+    const { rows } = await ask("SELECT n AS id, 'name ' || n AS name FROM generate_series(1, 1000) n");
     expect(rows[0]).toStrictEqual({ id: 1, name: 'name 1' });
   });
 
   test('fails: structs of a large result', async () => {
-    const { rows } = await ask('SELECT n AS id, \'name \' || n AS name FROM generate_series(1, 1000) n');
-    expect(rows.slice(0, 2)).toStrictEqual([{ id: 1, name: 'name 1' }, { id: 2, name: 'name 2' }]);
+    const { rows } = await ask("SELECT n AS id, 'name ' || n AS name FROM generate_series(1, 1000) n");
+    expect(rows.slice(0, 2)).toStrictEqual([
+      { id: 1, name: 'name 1' },
+      { id: 2, name: 'name 2' }
+    ]);
   });
 };

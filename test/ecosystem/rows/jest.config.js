@@ -11,6 +11,9 @@ module.exports = {
   roots: [__dirname],
   testMatch: ['**/*.jest.js'],
   transform: {
-    '/client-parser/': [require.resolve('babel-jest'), { plugins: [require.resolve('@babel/plugin-transform-modules-commonjs')] }]
+    '/client-parser/': [
+      require.resolve('babel-jest'),
+      { plugins: [require.resolve('@babel/plugin-transform-modules-commonjs')] }
+    ]
   }
 };

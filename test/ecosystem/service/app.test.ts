@@ -9,7 +9,11 @@ const done: unknown[] = [];
 let app: FastifyInstance, pool: Pool;
 beforeAll(async () => {
   ({ app, pool } = await service(JSON.parse(process.env['SERVER'] ?? '{}'), {
-    slow: 100, onSlow: text => slow.push(text), job: async payload => { done.push(payload); }
+    slow: 100,
+    onSlow: text => slow.push(text),
+    job: async payload => {
+      done.push(payload);
+    }
   }));
 });
 afterAll(() => app.close());
@@ -41,8 +45,11 @@ test('changes what a request may change', async () => {
 });
 
 test('transfers, and repeats what lost against another', async () => {
-  const transfer = (amount: number) => app.inject({ method: 'POST', url: '/transfers', payload: { from: 1, to: 2, amount } });
-  const statuses = (await Promise.all(Array.from({ length: 5 }, () => transfer(10)))).map(({ statusCode }) => statusCode);
+  const transfer = (amount: number) =>
+    app.inject({ method: 'POST', url: '/transfers', payload: { from: 1, to: 2, amount } });
+  const statuses = (await Promise.all(Array.from({ length: 5 }, () => transfer(10)))).map(
+    ({ statusCode }) => statusCode
+  );
   const ok = statuses.filter(status => status === 200).length;
   expect(statuses.every(status => status === 200 || status === 409)).toBe(true);
   expect((await list('?ids=1,2')).map(({ balance }) => balance)).toEqual([100 - 10 * ok, 100 + 10 * ok]);
@@ -50,10 +57,14 @@ test('transfers, and repeats what lost against another', async () => {
   let tries = 0;
   await serializable(pool, async tx => {
     await tx.query('SELECT sum(balance) FROM users');
-    if (++tries === 1) await pool.transaction(async other => {
-      await other.query('SELECT sum(balance) FROM users');
-      await other.query('UPDATE users SET balance = balance + 1 WHERE id = 3');
-    }, { isolation: 'serializable' });
+    if (++tries === 1)
+      await pool.transaction(
+        async other => {
+          await other.query('SELECT sum(balance) FROM users');
+          await other.query('UPDATE users SET balance = balance + 1 WHERE id = 3');
+        },
+        { isolation: 'serializable' }
+      );
     await tx.query('UPDATE users SET balance = balance + 1 WHERE id = 3');
   });
   expect(tries).toBe(2);
@@ -61,10 +72,22 @@ test('transfers, and repeats what lost against another', async () => {
 
 test('takes and gives CSV, and gives ndjson', async () => {
   const payload = 'name,email,balance\n"a, b",csv@example.com,7\n';
-  const response = await app.inject({ method: 'POST', url: '/users.csv', payload, headers: { 'content-type': 'text/csv' } });
+  const response = await app.inject({
+    method: 'POST',
+    url: '/users.csv',
+    payload,
+    headers: { 'content-type': 'text/csv' }
+  });
   expect(response.json()).toEqual({ count: 1 });
-  expect(await users('?name=a, b', 'text/csv')).toMatch(/^id,name,email,balance,tags,created\r?\n\d+,"a, b",csv@example.com,7,/);
-  expect((await users('?ids=1,2', 'application/x-ndjson')).trim().split('\n').map(line => JSON.parse(line).id)).toEqual([1, 2]);
+  expect(await users('?name=a, b', 'text/csv')).toMatch(
+    /^id,name,email,balance,tags,created\r?\n\d+,"a, b",csv@example.com,7,/
+  );
+  expect(
+    (await users('?ids=1,2', 'application/x-ndjson'))
+      .trim()
+      .split('\n')
+      .map(line => JSON.parse(line).id)
+  ).toEqual([1, 2]);
 });
 
 test('does each job once', async () => {

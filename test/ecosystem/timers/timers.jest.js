@@ -2,7 +2,11 @@
 
 const { POOLS, work } = require('./work');
 
-const clock = { tick: time => jest.advanceTimersByTime(time), runAll: () => jest.runAllTimers(), count: () => jest.getTimerCount() };
+const clock = {
+  tick: time => jest.advanceTimersByTime(time),
+  runAll: () => jest.runAllTimers(),
+  count: () => jest.getTimerCount()
+};
 
 afterEach(() => jest.useRealTimers());
 

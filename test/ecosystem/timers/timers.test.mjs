@@ -2,9 +2,15 @@ import { afterEach, expect, test, vi } from 'vitest';
 import timers from './work.js';
 
 const { CLOCK, POOLS, work } = timers;
-const clock = { tick: time => vi.advanceTimersByTime(time), runAll: () => vi.runAllTimers(), count: () => vi.getTimerCount() };
+const clock = {
+  tick: time => vi.advanceTimersByTime(time),
+  runAll: () => vi.runAllTimers(),
+  count: () => vi.getTimerCount()
+};
 
-afterEach(() => { vi.useRealTimers(); });
+afterEach(() => {
+  vi.useRealTimers();
+});
 
 for (const name of Object.keys(POOLS)) {
   test(name, async () => {

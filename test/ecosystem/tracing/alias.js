@@ -23,4 +23,5 @@ for (const [name, text] of Object.entries({
 }
 
 const { _resolveFilename: resolve } = Module;
-Module._resolveFilename = (specifier, ...more) => specifier === 'pg' ? path.join(folder, 'pg/lib/index.js') : resolve(specifier, ...more);
+Module._resolveFilename = (specifier, ...more) =>
+  specifier === 'pg' ? path.join(folder, 'pg/lib/index.js') : resolve(specifier, ...more);

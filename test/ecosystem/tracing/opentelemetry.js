@@ -11,5 +11,14 @@ registerInstrumentations({ tracerProvider, instrumentations: [new PgInstrumentat
 
 work(require('pg'), JSON.parse(process.argv[2])).then(() => {
   const spans = exporter.getFinishedSpans().filter(({ name }) => /^pg(?:-pool)?\.(?:query|connect)/.test(name));
-  console.log(JSON.stringify(spans.map(({ name, status, attributes }) => [name, status.code, attributes['db.query.text'] ?? attributes['db.statement'], attributes['db.namespace'] ?? attributes['db.name']])));
+  console.log(
+    JSON.stringify(
+      spans.map(({ name, status, attributes }) => [
+        name,
+        status.code,
+        attributes['db.query.text'] ?? attributes['db.statement'],
+        attributes['db.namespace'] ?? attributes['db.name']
+      ])
+    )
+  );
 });

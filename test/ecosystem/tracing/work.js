@@ -6,7 +6,7 @@ module.exports = async (pg, config) => {
   const pool = new pg.Pool(config);
   await pool.query('SELECT 1 AS n');
   await pool.query('SELECT $1::int AS n', [2]);
-  await new Promise((resolve, reject) => pool.query('SELECT 3 AS n', error => error ? reject(error) : resolve()));
+  await new Promise((resolve, reject) => pool.query('SELECT 3 AS n', error => (error ? reject(error) : resolve())));
   await pool.query('SELECT nothing').catch(() => {});
   const client = await pool.connect();
   await client.query('SELECT 4 AS n');

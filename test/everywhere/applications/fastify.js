@@ -8,11 +8,15 @@ app.get('/users/:id', async request => {
   const { rows } = await app.pg.query('SELECT id, name FROM fastify_users WHERE id = $1', [request.params.id]);
   return rows;
 });
-app.post('/users', request => app.pg.transact(async client => {
-  const { rows: [{ id }] } = await client.query('INSERT INTO fastify_users (name) VALUES ($1) RETURNING id', [request.body.name]);
-  if (request.body.fails) await client.query('SELECT nothing');
-  return { id };
-}));
+app.post('/users', request =>
+  app.pg.transact(async client => {
+    const {
+      rows: [{ id }]
+    } = await client.query('INSERT INTO fastify_users (name) VALUES ($1) RETURNING id', [request.body.name]);
+    if (request.body.fails) await client.query('SELECT nothing');
+    return { id };
+  })
+);
 
 (async () => {
   await app.ready();

@@ -17,7 +17,9 @@ const { Pool } = require('pg');
   while (seen.length < 2) await new Promise(resolve => setTimeout(resolve, 5));
   console.log(JSON.stringify(seen), subscriber.getSubscribedChannels());
   const connected = new Promise(resolve => subscriber.events.once('connected', resolve));
-  await pool.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'SELECT pg_backend_pid%' OR query LIKE 'NOTIFY%' OR query LIKE 'LISTEN%'");
+  await pool.query(
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'SELECT pg_backend_pid%' OR query LIKE 'NOTIFY%' OR query LIKE 'LISTEN%'"
+  );
   await connected;
   await subscriber.notify('news', 'after');
   while (seen.length < 3) await new Promise(resolve => setTimeout(resolve, 5));

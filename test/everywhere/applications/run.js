@@ -14,7 +14,11 @@ async function outputOf(name, args) {
   const server = await startServer({ external: false, auth: 'scram-sha-256' });
   try {
     const env = { ...process.env, DATABASE_URL: server.url, NO_COLOR: '1' };
-    const { stdout } = await promisify(execFile)(process.execPath, [...args, `${name}.js`], { cwd: __dirname, env, timeout: 60000 });
+    const { stdout } = await promisify(execFile)(process.execPath, [...args, `${name}.js`], {
+      cwd: __dirname,
+      env,
+      timeout: 60000
+    });
     return stdout;
   } catch (error) {
     return `${error.stdout}\n${error.message}`;
@@ -27,7 +31,9 @@ async function main(names) {
   for (const name of names) {
     const theirs = await outputOf(name, []);
     const ours = await outputOf(name, ['--import', path.join(__dirname, '../../../lib/pg/register.js')]);
-    console.log(`${name}: ${theirs === ours ? `the same, ${theirs.split('\n').length} lines` : `differs:\n${theirs}\n${ours}`}`);
+    console.log(
+      `${name}: ${theirs === ours ? `the same, ${theirs.split('\n').length} lines` : `differs:\n${theirs}\n${ours}`}`
+    );
     if (theirs !== ours) process.exitCode = 1;
   }
 }

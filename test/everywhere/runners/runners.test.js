@@ -27,10 +27,15 @@ const isBefore = (version, other) => {
 /** As test/recipes/rolled-back.mjs says. */
 const jestConfig = version => ({
   moduleNameMapper: { '^pg$': 'quickgres/pg' },
-  ...isBefore(version, JEST_ESM) && {
-    transform: { '/quickgres/client-parser/': [require.resolve('babel-jest'), { plugins: [require.resolve('@babel/plugin-transform-modules-commonjs')] }] },
+  ...(isBefore(version, JEST_ESM) && {
+    transform: {
+      '/quickgres/client-parser/': [
+        require.resolve('babel-jest'),
+        { plugins: [require.resolve('@babel/plugin-transform-modules-commonjs')] }
+      ]
+    },
     transformIgnorePatterns: ['/node_modules/(?!quickgres/client-parser/)']
-  }
+  })
 });
 
 /** Arguments of Node.js, and NODE_OPTIONS, by the name of the runner. */
@@ -38,10 +43,19 @@ const RUNNERS = {
   'node:test': () => [[...REGISTER, '--test', '--test-reporter=tap', 'node.test.mjs']],
   tsx: () => [['tsx/dist/cli.mjs', ...REGISTER, 'program.ts']],
   'ts-node': () => [['ts-node/dist/bin.js', '--transpile-only', '--require', 'quickgres/pg/register', 'program.ts']],
-  Jest: version => [['jest/bin/jest.js', '--ci', '--cache=false', '--config', JSON.stringify(jestConfig(version)), 'jest.test.js'],
-    isBefore(version, JEST_ESM) ? '' : '--experimental-vm-modules'],
-  ...Object.fromEntries(['forks', 'threads'].map(pool => [`Vitest with ${pool}`, () =>
-    [['vitest/vitest.mjs', 'run', '--pool', pool, '--reporter', 'default', 'vitest.test.mjs'], REGISTER.join(' ')]]))
+  Jest: version => [
+    ['jest/bin/jest.js', '--ci', '--cache=false', '--config', JSON.stringify(jestConfig(version)), 'jest.test.js'],
+    isBefore(version, JEST_ESM) ? '' : '--experimental-vm-modules'
+  ],
+  ...Object.fromEntries(
+    ['forks', 'threads'].map(pool => [
+      `Vitest with ${pool}`,
+      () => [
+        ['vitest/vitest.mjs', 'run', '--pool', pool, '--reporter', 'default', 'vitest.test.mjs'],
+        REGISTER.join(' ')
+      ]
+    ])
+  )
 };
 
 /** What each of them prints of one test that has passed. */
@@ -55,10 +69,14 @@ describe('quickgres/pg in the place of pg', function () {
     server = await startServer({ external: false, auth: 'scram-sha-256' });
     folder = fs.realpathSync(fs.mkdtempSync(path.join(os.tmpdir(), 'runners-')));
     packInto(path.join(folder, 'node_modules/quickgres'));
-    for (const name of ['pg', 'typescript', 'vitest']) fs.symlinkSync(path.join(MODULES, name), path.join(folder, 'node_modules', name), 'junction');
+    for (const name of ['pg', 'typescript', 'vitest'])
+      fs.symlinkSync(path.join(MODULES, name), path.join(folder, 'node_modules', name), 'junction');
     for (const name of PROGRAMS) fs.copyFileSync(path.join(__dirname, name), path.join(folder, name));
     fs.writeFileSync(path.join(folder, 'package.json'), '{ "type": "commonjs" }');
-    fs.writeFileSync(path.join(folder, 'tsconfig.json'), '{ "compilerOptions": { "module": "commonjs", "target": "es2022", "esModuleInterop": true } }');
+    fs.writeFileSync(
+      path.join(folder, 'tsconfig.json'),
+      '{ "compilerOptions": { "module": "commonjs", "target": "es2022", "esModuleInterop": true } }'
+    );
   });
   after(async () => {
     fs.rmSync(folder, { recursive: true, force: true });
@@ -71,9 +89,15 @@ describe('quickgres/pg in the place of pg', function () {
       it(`works under ${name} on Node.js ${version}`, async () => {
         const [args, NODE_OPTIONS = ''] = commandOf(version);
         const { NODE_V8_COVERAGE, ...env } = process.env;
-        const { stdout, stderr } = await promisify(execFile)(path.join(MODULES, `node-${major}/bin/node`),
-          args.map(each => /^(?:jest|tsx|ts-node|vitest)\//.test(each) ? path.join(MODULES, each) : each),
-          { cwd: folder, timeout: 60000, env: { ...env, NODE_OPTIONS, NO_COLOR: '1', SERVER: JSON.stringify(server.config) } });
+        const { stdout, stderr } = await promisify(execFile)(
+          path.join(MODULES, `node-${major}/bin/node`),
+          args.map(each => (/^(?:jest|tsx|ts-node|vitest)\//.test(each) ? path.join(MODULES, each) : each)),
+          {
+            cwd: folder,
+            timeout: 60000,
+            env: { ...env, NODE_OPTIONS, NO_COLOR: '1', SERVER: JSON.stringify(server.config) }
+          }
+        );
         assert.match(`${stdout}\n${stderr}`, PASSED);
       });
     }

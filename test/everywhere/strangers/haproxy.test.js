@@ -18,11 +18,24 @@ async function startHaproxy(servers) {
   const directory = makeDirectory('haproxy', serverIds());
   const port = await freePort();
   const config = path.join(directory, 'cfg');
-  writeServerFile(config, [
-    'defaults', ' mode tcp', ' timeout connect 1s', ' timeout client 1h', ' timeout server 1h',
-    'listen postgres', ` bind 127.0.0.1:${port}`, ' option tcp-check',
-    ...servers.map(({ port }, i) => ` server s${i} 127.0.0.1:${port} check inter 100 fall 1 rise 1 on-marked-down shutdown-sessions${i > 0 ? ' backup' : ''}`), ''
-  ].join('\n'));
+  writeServerFile(
+    config,
+    [
+      'defaults',
+      ' mode tcp',
+      ' timeout connect 1s',
+      ' timeout client 1h',
+      ' timeout server 1h',
+      'listen postgres',
+      ` bind 127.0.0.1:${port}`,
+      ' option tcp-check',
+      ...servers.map(
+        ({ port }, i) =>
+          ` server s${i} 127.0.0.1:${port} check inter 100 fall 1 rise 1 on-marked-down shutdown-sessions${i > 0 ? ' backup' : ''}`
+      ),
+      ''
+    ].join('\n')
+  );
   const end = await startBetween('haproxy', ['-f', config, '-db'], { port, directory });
   return { port, end };
 }
@@ -53,7 +66,10 @@ describe('HAProxy in front of a primary and a standby', () => {
     await primary.sql('SELECT pg_reload_conf()');
     await primary.sql('CREATE TABLE ledger (n int PRIMARY KEY)');
     const { port, end } = await startHaproxy([primary, standby]);
-    const pool = new Pool({ host: '127.0.0.1', port, user: primary.user, database: primary.database, sslmode: 'disable' }, { size: 4 });
+    const pool = new Pool(
+      { host: '127.0.0.1', port, user: primary.user, database: primary.database, sslmode: 'disable' },
+      { size: 4 }
+    );
     pool.on('error', () => {});
     const committed = new Set();
     let isOver = false;
@@ -84,7 +100,10 @@ describe('HAProxy in front of a primary and a standby', () => {
     assert.ok(back !== undefined, 'nothing was committed after the primary had gone');
     const { rows } = await pool.query('SELECT n FROM ledger');
     const there = new Set(rows.map(({ n }) => n));
-    assert.deepEqual([...committed].filter(n => !there.has(n)), []);
+    assert.deepEqual(
+      [...committed].filter(n => !there.has(n)),
+      []
+    );
     await pool.end();
     await end();
     await standby.stop();

@@ -16,7 +16,8 @@ const FOLDER = path.join(__dirname, '../node_modules', TAG);
 const PROGRAM = path.join(FOLDER, 'pgbouncer');
 
 /** @returns {string} what it prints */
-const run = (command, ...args) => execFileSync(command, args, { cwd: FOLDER, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
+const run = (command, ...args) =>
+  execFileSync(command, args, { cwd: FOLDER, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
 
 /** Takes half a minute. */
 function build() {

@@ -14,7 +14,10 @@ const { serverIds } = require('../../pg-test-fixtures/user');
 /** Whether something listens on a port. */
 async function listens(port) {
   const socket = net.connect(port, '127.0.0.1');
-  const isOpen = await once(socket, 'connect').then(() => true, () => false);
+  const isOpen = await once(socket, 'connect').then(
+    () => true,
+    () => false
+  );
   socket.destroy();
   return isOpen;
 }
@@ -33,7 +36,7 @@ async function startBetween(program, args, { port, directory }) {
   const log = fs.openSync(file, 'a');
   const child = spawnGuarded(need(program), args, { stdio: ['ignore', log, log], cwd: directory, ...serverIds() });
   fs.closeSync(log);
-  for (let i = 0; !await listens(port); i++) {
+  for (let i = 0; !(await listens(port)); i++) {
     if (i === 200) throw new Error(`${program} does not start:\n${fs.readFileSync(file, 'utf8')}`);
     await sleep(50);
   }

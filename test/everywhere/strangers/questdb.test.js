@@ -40,7 +40,13 @@ async function freePort() {
 async function listening(port, java) {
   while (java.exitCode === null) {
     const socket = net.connect(port, '127.0.0.1');
-    const open = await Promise.race([once(socket, 'connect').then(() => true, () => false), sleep(1000, false)]);
+    const open = await Promise.race([
+      once(socket, 'connect').then(
+        () => true,
+        () => false
+      ),
+      sleep(1000, false)
+    ]);
     socket.destroy();
     if (open) return;
     await sleep(100);
@@ -72,9 +78,17 @@ stranger({
     const root = fs.mkdtempSync(path.join(os.tmpdir(), 'questdb-'));
     const port = await freePort();
     fs.mkdirSync(path.join(root, 'conf'));
-    fs.writeFileSync(path.join(root, 'conf/server.conf'), [`pg.net.bind.to=127.0.0.1:${port}`, 'telemetry.enabled=false',
-      ...['http', 'http.min', 'line.tcp', 'line.udp'].map(name => `${name}.enabled=false`)].join('\n'));
-    const java = spawn('java', ['-XX:+UseSerialGC', '-p', JAR, '-m', 'io.questdb/io.questdb.ServerMain', '-d', root], { stdio: 'ignore' });
+    fs.writeFileSync(
+      path.join(root, 'conf/server.conf'),
+      [
+        `pg.net.bind.to=127.0.0.1:${port}`,
+        'telemetry.enabled=false',
+        ...['http', 'http.min', 'line.tcp', 'line.udp'].map(name => `${name}.enabled=false`)
+      ].join('\n')
+    );
+    const java = spawn('java', ['-XX:+UseSerialGC', '-p', JAR, '-m', 'io.questdb/io.questdb.ServerMain', '-d', root], {
+      stdio: 'ignore'
+    });
     await listening(port, java);
     return {
       config: { host: '127.0.0.1', port, user: 'admin', password: 'quest', database: 'qdb', sslmode: 'disable' },
@@ -86,8 +100,23 @@ stranger({
     };
   },
   parts: [
-    'simpleQuery', 'parameters', 'prepared statements', 'typed in one round trip', 'binary results', 'queries at once', 'errors', 'batch',
-    'a failed batch', 'transaction', 'savepoint', 'cursor', 'queryTo', 'COPY TO', 'COPY FROM', 'listen', 'cancelling'
+    'simpleQuery',
+    'parameters',
+    'prepared statements',
+    'typed in one round trip',
+    'binary results',
+    'queries at once',
+    'errors',
+    'batch',
+    'a failed batch',
+    'transaction',
+    'savepoint',
+    'cursor',
+    'queryTo',
+    'COPY TO',
+    'COPY FROM',
+    'listen',
+    'cancelling'
   ],
   own: {
     listen: client => client.query('LISTEN news'),
@@ -95,7 +124,9 @@ stranger({
     /** It has no sequences, but tells what runs. */
     async cancelling(client, { slow, config }) {
       const running = async other => {
-        const { rows } = await other.query("SELECT count() AS n FROM query_activity() WHERE query LIKE '%20000000000%'");
+        const { rows } = await other.query(
+          "SELECT count() AS n FROM query_activity() WHERE query LIKE '%20000000000%'"
+        );
         return Number(rows[0].n) - 1; // this one
       };
       const other = new Client(config);
@@ -104,10 +135,10 @@ stranger({
         const controller = new AbortController();
         const query = client.query(slow, [], { signal: controller.signal });
         query.catch(() => {});
-        while (await running(other) === 0) await sleep(20);
+        while ((await running(other)) === 0) await sleep(20);
         controller.abort();
         await assert.rejects(query, { name: 'AbortError' });
-        while (await running(other) > 0) await sleep(20);
+        while ((await running(other)) > 0) await sleep(20);
         assert.equal((await client.query('SELECT 1 AS n')).rows[0].n, 1);
       } finally {
         other.destroy();

@@ -6,7 +6,11 @@ const fs = require('node:fs');
 const path = require('node:path');
 
 /** A message in one line. */
-const brief = text => String(text ?? '').replace(/\s+/g, ' ').trim().slice(0, 300);
+const brief = text =>
+  String(text ?? '')
+    .replace(/\s+/g, ' ')
+    .trim()
+    .slice(0, 300);
 
 /** Readers by format: each adds `[title, undefined]` for a passed test, and `[title, message]` for a failed one. */
 const READERS = {
@@ -20,7 +24,8 @@ const READERS = {
       const file = path.basename(name);
       if (assertionResults.length === 0 && message) add(file, brief(message));
       for (const { fullName, status, failureMessages } of assertionResults) {
-        if (status === 'passed' || status === 'failed') add(`${file}: ${fullName}`, status === 'failed' ? brief(failureMessages[0]) : undefined);
+        if (status === 'passed' || status === 'failed')
+          add(`${file}: ${fullName}`, status === 'failed' ? brief(failureMessages[0]) : undefined);
       }
     }
   },
@@ -29,8 +34,14 @@ const READERS = {
     for (const [, failed, title, left, details] of text.matchAll(line)) if (!left) add(title, failed && brief(details));
   },
   junit(text, add) {
-    const decode = given => given.replace(/&(lt|gt|quot|apos|amp);/g, (_, name) => ({ lt: '<', gt: '>', quot: '"', apos: "'", amp: '&' })[name]);
-    for (const [, suite, name, body] of text.matchAll(/<testcase classname="([^"]*)" name="([^"]*)"[^>]*?(?:\/>|>([^]*?)<\/testcase>)/g)) {
+    const decode = given =>
+      given.replace(
+        /&(lt|gt|quot|apos|amp);/g,
+        (_, name) => ({ lt: '<', gt: '>', quot: '"', apos: "'", amp: '&' })[name]
+      );
+    for (const [, suite, name, body] of text.matchAll(
+      /<testcase classname="([^"]*)" name="([^"]*)"[^>]*?(?:\/>|>([^]*?)<\/testcase>)/g
+    )) {
       const [, failure] = /<failure[^>]*>([^]*?)<\/failure>/.exec(body ?? '') ?? [];
       add(decode(`${suite.replace(/\./g, ' ')} ${name}`), failure && brief(decode(failure)));
     }
@@ -43,8 +54,11 @@ const READERS = {
  * @returns {Map<string, string|undefined>} the message of a failed test by title; a title that is there twice gets a number
  */
 function readResults(format, place) {
-  const files = !fs.existsSync(place) ? [] : fs.statSync(place).isFile() ? [place]
-    : fs.readdirSync(place).map(name => path.join(place, name));
+  const files = !fs.existsSync(place)
+    ? []
+    : fs.statSync(place).isFile()
+      ? [place]
+      : fs.readdirSync(place).map(name => path.join(place, name));
   const results = new Map();
   const add = (title, message) => {
     let name = title;
@@ -57,9 +71,10 @@ function readResults(format, place) {
 
 /** @returns {Array<{title: string, theirs: string, ours: string}>} tests whose outcome differs */
 function differences(theirs, ours) {
-  const outcome = (results, title) => !results.has(title) ? 'did not run' : results.get(title) ?? 'passed';
+  const outcome = (results, title) => (!results.has(title) ? 'did not run' : (results.get(title) ?? 'passed'));
   const passed = (results, title) => outcome(results, title) === 'passed';
-  return [...new Set([...theirs.keys(), ...ours.keys()])].filter(title => passed(theirs, title) !== passed(ours, title))
+  return [...new Set([...theirs.keys(), ...ours.keys()])]
+    .filter(title => passed(theirs, title) !== passed(ours, title))
     .map(title => ({ title, theirs: outcome(theirs, title), ours: outcome(ours, title) }));
 }
 

@@ -49,8 +49,20 @@ function pack(folder) {
 async function checkout({ repository, ref, install }, cwd, log) {
   if (fs.existsSync(`${cwd}.installed`)) return;
   if (!fs.existsSync(cwd)) {
-    const clone = ['-c', 'advice.detachedHead=false', 'clone', '--quiet', '--depth', '1', '--branch', ref, `https://github.com/${repository}.git`, cwd];
-    if (spawnSync('git', clone, { stdio: 'inherit' }).status !== 0) throw new Error(`${repository} could not be cloned`);
+    const clone = [
+      '-c',
+      'advice.detachedHead=false',
+      'clone',
+      '--quiet',
+      '--depth',
+      '1',
+      '--branch',
+      ref,
+      `https://github.com/${repository}.git`,
+      cwd
+    ];
+    if (spawnSync('git', clone, { stdio: 'inherit' }).status !== 0)
+      throw new Error(`${repository} could not be cloned`);
   }
   const code = await shell(install, { cwd, log, env: process.env });
   if (code !== 0) throw new Error(`its installation ended with ${code}: see ${log}`);
@@ -61,26 +73,44 @@ async function checkout({ repository, ref, install }, cwd, log) {
 function jestConfig(file, quickgres, at) {
   const ours = quickgres && {
     moduleNameMapper: { '^pg$': `${quickgres}/lib/pg/index.js`, '^pg/lib/(.*)$': `${quickgres}/lib/pg/lib/$1` },
-    transform: { [`^${quickgres}/`]: require.resolve('./transformer') }, transformIgnorePatterns: ['/node_modules/(?!quickgres/)']
+    transform: { [`^${quickgres}/`]: require.resolve('./transformer') },
+    transformIgnorePatterns: ['/node_modules/(?!quickgres/)']
   };
-  fs.writeFileSync(at, `const theirs = require(${JSON.stringify(file)});
+  fs.writeFileSync(
+    at,
+    `const theirs = require(${JSON.stringify(file)});
     const ours = ${JSON.stringify(ours ?? {})};
     const merged = name => ({ ...ours[name], ...theirs[name] });
-    module.exports = { ...theirs, ...ours, rootDir: ${JSON.stringify(path.dirname(file))}, moduleNameMapper: merged('moduleNameMapper'), transform: merged('transform') };`);
+    module.exports = { ...theirs, ...ours, rootDir: ${JSON.stringify(path.dirname(file))}, moduleNameMapper: merged('moduleNameMapper'), transform: merged('transform') };`
+  );
 }
 
 /** @returns {Promise<Map<string, string|undefined>>} the results of a suite with pg, or with `quickgres` */
 async function run(suite, cwd, quickgres, log) {
   const results = path.join(fs.mkdtempSync(path.join(os.tmpdir(), 'suite-')), 'results');
   const { user = 'postgres', password = 'postgres', database = 'postgres', port = 5432 } = suite.server ?? {};
-  const server = await startServer({ auth: 'scram-sha-256', external: false, port, settings: { max_connections: 300 }, users: user === 'postgres' ? {} : { [user]: { password } } });
+  const server = await startServer({
+    auth: 'scram-sha-256',
+    external: false,
+    port,
+    settings: { max_connections: 300 },
+    users: user === 'postgres' ? {} : { [user]: { password } }
+  });
   if (user !== 'postgres') await server.sql(`ALTER ROLE ${user} SUPERUSER`);
   if (database !== 'postgres') await server.sql(`CREATE DATABASE ${database} OWNER ${user}`);
   const config = path.join(path.dirname(results), 'jest.config.cjs');
   if (suite.jest) jestConfig(path.join(cwd, suite.jest), quickgres, config);
   const env = {
-    ...process.env, CI: '', RESULTS: results, CONFIG: config, PGHOST: server.host, PGPORT: String(server.port), PGUSER: user,
-    PGPASSWORD: password, PGDATABASE: database, ...suite.env,
+    ...process.env,
+    CI: '',
+    RESULTS: results,
+    CONFIG: config,
+    PGHOST: server.host,
+    PGPORT: String(server.port),
+    PGUSER: user,
+    PGPASSWORD: password,
+    PGDATABASE: database,
+    ...suite.env,
     NODE_OPTIONS: quickgres && !suite.jest ? `--import ${path.join(quickgres, 'lib/pg/register.js')}` : ''
   };
   try {
@@ -94,7 +124,10 @@ async function run(suite, cwd, quickgres, log) {
 }
 
 async function main() {
-  const { values, positionals } = parseArgs({ allowPositionals: true, options: { folder: { type: 'string' }, help: { type: 'boolean' } } });
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: { folder: { type: 'string' }, help: { type: 'boolean' } }
+  });
   const unknown = positionals.filter(name => SUITES[name] === undefined);
   if (values.help || unknown.length > 0) throw new Error(USAGE);
   const folder = path.resolve(values.folder ?? path.join(os.tmpdir(), 'quickgres-suites'));
@@ -120,10 +153,14 @@ async function main() {
 /** Prints how many tests pass, and which of them differ. */
 function report(name, { ref, own = {} }, theirs, ours, log) {
   const passed = results => [...results.values()].filter(message => message === undefined).length;
-  console.log(`${name} ${ref}: pg passes ${passed(theirs)} of ${theirs.size}, quickgres/pg ${passed(ours)} (Node.js ${process.version}, ${new Date().toISOString().slice(0, 10)})`);
+  console.log(
+    `${name} ${ref}: pg passes ${passed(theirs)} of ${theirs.size}, quickgres/pg ${passed(ours)} (Node.js ${process.version}, ${new Date().toISOString().slice(0, 10)})`
+  );
   const different = differences(theirs, ours);
   for (const { title, theirs: expected, ours: found } of different.slice(0, SHOWN)) {
-    console.log(own[title] ? `  private: ${title}: ${own[title]}` : `  ${title}\n    pg: ${expected}\n    quickgres/pg: ${found}`);
+    console.log(
+      own[title] ? `  private: ${title}: ${own[title]}` : `  ${title}\n    pg: ${expected}\n    quickgres/pg: ${found}`
+    );
     if (!own[title] && expected === 'passed') process.exitCode = 1;
   }
   if (different.length > SHOWN) console.log(`  and ${different.length - SHOWN} more: see ${log}`);

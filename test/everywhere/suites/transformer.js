@@ -8,4 +8,6 @@ const { ModuleKind, ScriptTarget, transpileModule } = createRequire(`${process.c
 
 const compilerOptions = { module: ModuleKind.CommonJS, target: ScriptTarget.ES2022 };
 
-module.exports = { process: source => transpileModule(source.replace(/(require\(|from )'node:/g, '$1\''), { compilerOptions }).outputText };
+module.exports = {
+  process: source => transpileModule(source.replace(/(require\(|from )'node:/g, "$1'"), { compilerOptions }).outputText
+};

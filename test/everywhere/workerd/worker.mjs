@@ -47,7 +47,10 @@ const CHECKS = {
   },
 
   async batch({ client }) {
-    const [one, two] = await client.batch([['SELECT $1::int AS n', [1]], ['SELECT $1::int AS n', [2]]]);
+    const [one, two] = await client.batch([
+      ['SELECT $1::int AS n', [1]],
+      ['SELECT $1::int AS n', [2]]
+    ]);
     const failed = await client.batch([['SELECT 1'], ['SELECT 1 / 0']]).catch(error => error);
     return { sum: Number(one.rows[0].n) + Number(two.rows[0].n), index: failed.index, code: failed.code };
   },
@@ -55,10 +58,12 @@ const CHECKS = {
   async transaction({ client }) {
     return client.transaction(async tx => {
       await tx.query('CREATE TEMP TABLE made (n int)');
-      await tx.transaction(async inner => {
-        await inner.query('INSERT INTO made VALUES (1)');
-        throw new Error('not that one');
-      }).catch(() => {});
+      await tx
+        .transaction(async inner => {
+          await inner.query('INSERT INTO made VALUES (1)');
+          throw new Error('not that one');
+        })
+        .catch(() => {});
       return (await tx.query('SELECT count(*) AS n FROM made')).rows[0].n;
     });
   },
@@ -78,7 +83,9 @@ const CHECKS = {
   },
 
   async cancel({ client }) {
-    const error = await client.query('SELECT pg_sleep(60)', [], { signal: AbortSignal.timeout(300) }).catch(error => error);
+    const error = await client
+      .query('SELECT pg_sleep(60)', [], { signal: AbortSignal.timeout(300) })
+      .catch(error => error);
     const { rows } = await client.query('SELECT 1 AS n');
     return { name: error.name, after: rows[0].n };
   },
@@ -87,8 +94,10 @@ const CHECKS = {
   async pass({ client, wait, url }) {
     const { readable, writable } = new TransformStream();
     const as = url.searchParams.get('as') ?? 'protocol';
-    const text = as === 'values' ? "SELECT json_agg(i) FROM generate_series(1, 5) i"
-      : `SELECT i, repeat('x', 1000) AS x FROM generate_series(1, ${url.searchParams.get('rows')}) i`;
+    const text =
+      as === 'values'
+        ? 'SELECT json_agg(i) FROM generate_series(1, 5) i'
+        : `SELECT i, repeat('x', 1000) AS x FROM generate_series(1, ${url.searchParams.get('rows')}) i`;
     wait(client.queryTo(writable, text, [], { as }).then(() => client.end()));
     return new Response(readable, { headers: { 'content-type': 'application/x-postgresql' } });
   },

@@ -20,9 +20,14 @@ const ROOT = path.join(__dirname, '../../..');
 async function bundle(main = config.main) {
   const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'workerd-'));
   const wrangler = path.join(path.dirname(require.resolve('wrangler/package.json')), 'bin/wrangler.js');
-  await run(process.execPath, [wrangler, 'deploy', main, '--dry-run', '--config', path.join(__dirname, 'wrangler.json'), '--outdir', directory], {
-    cwd: __dirname, env: { ...process.env, WRANGLER_SEND_METRICS: 'false' }
-  });
+  await run(
+    process.execPath,
+    [wrangler, 'deploy', main, '--dry-run', '--config', path.join(__dirname, 'wrangler.json'), '--outdir', directory],
+    {
+      cwd: __dirname,
+      env: { ...process.env, WRANGLER_SEND_METRICS: 'false' }
+    }
+  );
   const contents = fs.readFileSync(path.join(directory, `${path.parse(main).name}.js`), 'utf8');
   fs.rmSync(directory, { recursive: true });
   return [{ type: 'ESModule', path: 'worker.js', contents }];
@@ -34,7 +39,12 @@ describe('A Worker', function () {
 
   before(async () => {
     parser = await import('../../../client-parser/index.js');
-    server = await startServer({ users: { web: { password: 'secret' } }, auth: 'scram-sha-256', tls: true, sample: 1000 });
+    server = await startServer({
+      users: { web: { password: 'secret' } },
+      auth: 'scram-sha-256',
+      tls: true,
+      sample: 1000
+    });
     await server.sql('GRANT SELECT ON users TO web');
     // The authority that workerd trusts is read when miniflare is loaded.
     process.env.NODE_EXTRA_CA_CERTS = path.join(fs.mkdtempSync(path.join(os.tmpdir(), 'workerd-')), 'ca.pem');
@@ -48,7 +58,10 @@ describe('A Worker', function () {
       compatibilityFlags: config.compatibility_flags,
       hyperdrives: { HYPERDRIVE: url },
       bindings: {
-        direct: url, named: url.replace('127.0.0.1', 'localhost'), tls: `${url}?sslmode=require`, 'socket-plain': `${url}?sslmode=disable`,
+        direct: url,
+        named: url.replace('127.0.0.1', 'localhost'),
+        tls: `${url}?sslmode=require`,
+        'socket-plain': `${url}?sslmode=disable`,
         'socket-tls': `${url.replace('127.0.0.1', 'localhost')}?sslmode=verify-full&sslrootcert=system&require_auth=scram-sha-256`
       }
     });
@@ -72,32 +85,44 @@ describe('A Worker', function () {
   }
 
   const WAYS = {
-    direct: 'that connects directly', hyperdrive: 'with a HYPERDRIVE binding', 'socket-plain': 'with workersSocket',
-    'socket-tls': 'with workersSocket and TLS', 'socket-hyperdrive': 'with workersSocket and a HYPERDRIVE binding'
+    direct: 'that connects directly',
+    hyperdrive: 'with a HYPERDRIVE binding',
+    'socket-plain': 'with workersSocket',
+    'socket-tls': 'with workersSocket and TLS',
+    'socket-hyperdrive': 'with workersSocket and a HYPERDRIVE binding'
   };
   for (const [way, title] of Object.entries(WAYS)) {
     describe(title, () => {
       it('asks queries, many at a time', async () => {
         assert.deepEqual(await ask(`${way}/query`), { row: { n: 42, t: 'ä', nothing: null }, cmd: 'SELECT' });
-        assert.deepEqual(await ask(`${way}/pipelined`), Array.from({ length: 100 }, (_, i) => i));
+        assert.deepEqual(
+          await ask(`${way}/pipelined`),
+          Array.from({ length: 100 }, (_, i) => i)
+        );
         assert.equal(await ask(`${way}/large`), 20000000);
       });
 
       it('has the errors of the server, and goes on', async () => {
-        assert.deepEqual(await ask(`${way}/error`),
-          { name: 'PostgresError', code: '22012', message: 'division by zero', after: 1 });
+        assert.deepEqual(await ask(`${way}/error`), {
+          name: 'PostgresError',
+          code: '22012',
+          message: 'division by zero',
+          after: 1
+        });
       });
 
       it('asks typed queries in one round trip each, without a prepared statement', async () => {
         const flights = async count => {
-          const { flights: { toServer } } = proxy.stats;
-          assert.equal(await ask(`${way}/sequence?count=${count}`), count + count * (count - 1) / 2);
+          const {
+            flights: { toServer }
+          } = proxy.stats;
+          assert.equal(await ask(`${way}/sequence?count=${count}`), count + (count * (count - 1)) / 2);
           await proxy.connections.at(-1).closed;
           return proxy.stats.flights.toServer - toServer;
         };
         assert.equal(await ask(`${way}/typed`), 42);
         const ten = await flights(10);
-        const more = await flights(30) - ten;
+        const more = (await flights(30)) - ten;
         assert.ok(more >= 19 && more <= 21, `${more} flights`); // the end of TLS may be one of its own
       });
 
@@ -121,10 +146,15 @@ describe('A Worker', function () {
         const get = (rows, headers) => worker.dispatchFetch(`http://worker/${way}/respond?rows=${rows}`, { headers });
         const row = `,${'x'.repeat(100)}\n`;
         const small = await get(1, { accept: 'text/csv' });
-        assert.deepEqual([small.headers.get('content-type'), await small.text()], ['text/csv; charset=utf-8', `i,x\n1${row}`]);
+        assert.deepEqual(
+          [small.headers.get('content-type'), await small.text()],
+          ['text/csv; charset=utf-8', `i,x\n1${row}`]
+        );
         const large = await get(20000, { accept: 'text/csv' });
         assert.equal(large.headers.get('was-encoded'), 'br');
-        assert.ok(await large.text() === `i,x\n${Array.from({ length: 20000 }, (_, i) => `${i + 1}${row}`).join('')}`);
+        assert.ok(
+          (await large.text()) === `i,x\n${Array.from({ length: 20000 }, (_, i) => `${i + 1}${row}`).join('')}`
+        );
         assert.equal((await get(1, { accept: 'text/html' })).status, 406);
       });
 
@@ -143,9 +173,13 @@ describe('A Worker', function () {
     const example = fs.readFileSync(path.join(ROOT, 'test/recipes/worker.mjs'), 'utf8');
     const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'workerd-'));
     const main = path.join(directory, 'example.mjs');
-    fs.writeFileSync(main, example.replace("'quickgres'", JSON.stringify(path.join(ROOT, 'index.mjs')))
-      .replace("'quickgres/http'", JSON.stringify(path.join(ROOT, 'lib/http/index.js')))
-      .replace("'quickgres/sockets'", JSON.stringify(path.join(ROOT, 'lib/sockets/index.js'))));
+    fs.writeFileSync(
+      main,
+      example
+        .replace("'quickgres'", JSON.stringify(path.join(ROOT, 'index.mjs')))
+        .replace("'quickgres/http'", JSON.stringify(path.join(ROOT, 'lib/http/index.js')))
+        .replace("'quickgres/sockets'", JSON.stringify(path.join(ROOT, 'lib/sockets/index.js')))
+    );
     const other = new Miniflare({
       modules: await bundle(main),
       compatibilityDate: config.compatibility_date,
@@ -171,7 +205,8 @@ describe('A Worker', function () {
     await bundleByGuide(path.join(__dirname, config.main), outfile);
     const other = new Miniflare({
       modules: [{ type: 'ESModule', path: 'worker.js', contents: fs.readFileSync(outfile, 'utf8') }],
-      compatibilityDate: config.compatibility_date, compatibilityFlags: config.compatibility_flags,
+      compatibilityDate: config.compatibility_date,
+      compatibilityFlags: config.compatibility_flags,
       bindings: { 'socket-plain': `postgres://web:secret@127.0.0.1:${server.port}/${server.database}?sslmode=disable` }
     });
     try {
@@ -200,7 +235,10 @@ describe('A Worker', function () {
   for (const way of ['direct', 'socket-tls']) {
     it(`is told at once that a client was connected by another request: ${way}`, async () => {
       assert.equal(await ask(`${way}/kept`), 1);
-      await assert.rejects(ask(`${way}/kept`), /the client was connected by another request of the Worker, .*: connect one in each request; this request had not been sent/);
+      await assert.rejects(
+        ask(`${way}/kept`),
+        /the client was connected by another request of the Worker, .*: connect one in each request; this request had not been sent/
+      );
     });
   }
 });
