@@ -2,7 +2,7 @@
 
 const { UsageError, checkText, kindOf } = require('./protocol');
 const { firstWord, isLocalSet, promised, statementsOf, submit } = require('./pipeline');
-const { DROPPED, FrontRequest, QueryRequest } = require('./requests');
+const { DROPPED, QueryRequest } = require('./requests');
 
 /** The texts that set so many settings, by their number, up to a bound. */
 const TEXTS = [];
@@ -28,33 +28,14 @@ function valueOf(value, name) {
   return String(value);
 }
 
-/**
- * The settings of a request, in front of it and without a Sync, so that both are one implicit transaction, with which the
- * settings end. The server sends the answer together with that of the request.
- */
-class SettingsRequest extends FrontRequest {
-  /** @param {Request} next the request; the settings have a prepared statement if that may be repeated when one is stale */
-  constructor(text, values, next) {
-    super(text, values, 0, next.cache === true, undefined, DROPPED);
-    this.scope = next.scope;
-    this.next = next;
-  }
-
-  encode(writer, statements) {
-    statements.aside(() => super.encode(writer, statements));
-  }
-
-  /** While the server works on the request, this answer is still the next one. */
-  get givenUp() {
-    return this.next.givenUp;
-  }
-}
-
 /** Puts settings back that were changed inside a transaction. */
 class PutBackRequest extends QueryRequest {}
 PutBackRequest.prototype.internal = true;
 
-/** Settings of the transaction of a request, by name. */
+/**
+ * Settings of the transaction of a request, by name. They go in front of it and without a Sync, so that both are one implicit
+ * transaction, with which the settings end. The server sends the answer together with that of the request.
+ */
 class Settings {
   #own;
   #outer;
@@ -96,24 +77,21 @@ class Settings {
     return (this.#values = [...all].flat());
   }
 
-  /** @returns {Request} that is to be sent in front of another one */
-  inFront(request) {
-    const {
-      values,
-      values: { length }
-    } = this;
+  /** The text and the values of the query that sets them. */
+  get query() {
+    const { values } = this;
     // The server keeps what they were before. The mark '=' tells that from nothing: the request may never be sent, or be undone.
     if (this.depth !== undefined)
-      return new SettingsRequest(
+      return [
         `SELECT ${this.#each((kept, i) => `set_config('${kept}', '=' || coalesce(current_setting($${2 * i + 1}, true), ''), true), set_config($${2 * i + 1}, $${2 * i + 2}, true)`)}`,
-        values,
-        request
-      );
+        values
+      ];
+    const { length } = values;
     const text =
       TEXTS[length] ??
       `SELECT ${Array.from({ length: length / 2 }, (_, i) => `set_config($${2 * i + 1}, $${2 * i + 2}, true)`).join(', ')}`;
     if (length <= 2 * MOST) TEXTS[length] = text;
-    return new SettingsRequest(text, values, request);
+    return [text, values];
   }
 
   #each(make) {

@@ -1,6 +1,6 @@
 'use strict';
 
-const { ConnectionError, UsageError } = require('./protocol');
+const { ConnectionError, State, UsageError } = require('./protocol');
 const {
   Scope,
   giveUpAll,
@@ -15,7 +15,7 @@ const {
   watchLimits
 } = require('./pipeline');
 const { NO_OPTIONS } = require('./options');
-const { BeginRequest, EndRequest, Portal } = require('./requests');
+const { Portal, SimpleQueryRequest } = require('./requests');
 
 /** Milliseconds for which the error of the function waits for the answer to ROLLBACK. */
 const UNDO_TIMEOUT = 3000;
@@ -69,6 +69,21 @@ function lostInside(error) {
   );
 }
 
+/** What ends a transaction or a savepoint. */
+class EndRequest extends SimpleQueryRequest {
+  get endsBlock() {
+    return this.scope.parent.parent === null;
+  }
+
+  encode(writer, statements) {
+    writer.query(this.text);
+    this.state = State.Simple;
+    statements.mark({ turns: this.endsBlock }, this);
+  }
+}
+
+EndRequest.prototype.controlsBlock = true;
+
 /** A transaction or a savepoint, from the call to the answer to its end. */
 class Transaction {
   #texts;
@@ -91,11 +106,10 @@ class Transaction {
   ) {
     this.#texts = textsOf(depth, options);
     this.#depth = depth;
-    const begin = new BeginRequest(this.#texts.begin);
     this.#entered = new Promise(entered => {
-      this.#scope = begin.scope = new Scope(parent.pipeline, parent, name, {
+      this.#scope = new Scope(parent.pipeline, parent, name, {
         block: true,
-        begin,
+        begin: this.#texts.begin,
         loop,
         entered,
         lost: next => this.#lose(next())

@@ -190,7 +190,9 @@ function lose(pipeline, message, cause, code) {
   pipeline.socket = null;
   for (let request = pipeline.head; request !== null; request = request.next) {
     if (request === pipeline.unwritten && pipeline.writer.length > 0) lost = unsent;
-    pipeline.reject(request, lost());
+    const error = lost();
+    for (const front of request.fronts ?? []) front.publish?.(error);
+    pipeline.reject(request, error);
     request.drop();
   }
   pipeline.head = null;

@@ -16,6 +16,7 @@ const {
   unhindered
 } = require('./errors');
 const { Request, outcome } = require('./request');
+const { DROPPED, QueryRequest } = require('./query');
 const { leftInside, runInside, waitsForItself } = require('./inside');
 const { CloseRequest, ping } = require('./close');
 const { Scope } = require('./scope');
@@ -29,6 +30,8 @@ module.exports = {
   Pipeline,
   Request,
   CloseRequest,
+  DROPPED,
+  QueryRequest,
   Scope,
   again,
   callerOf,

@@ -21,7 +21,7 @@ const { closeStatements, rollBack } = require('./close');
 const { Scope, Scopes } = require('./scope');
 const { rollbacksTo } = require('./sql');
 const { Statements } = require('./statements');
-const { channel, trace } = require('./tracing');
+const { channel, trace, traceFronts } = require('./tracing');
 
 const { CommandComplete, ErrorResponse, NoticeResponse, NotificationResponse, ParameterStatus, ReadyForQuery } =
   backend;
@@ -272,7 +272,6 @@ class Pipeline {
   send(request) {
     const { statements, writer } = this;
     const { scope, settings } = request;
-    const first = scope.begin === undefined && settings === undefined ? request : scope.chain(request);
     const mark = writer.length;
     const { disturbing, turning } = statements;
     // A Parse under other settings may fail for their reasons.
@@ -281,30 +280,50 @@ class Pipeline {
       statements.lastParsed = undefined;
     }
     try {
-      for (let each = first; each !== request; each = each.next) each.encode(writer, statements);
+      if (scope.begin !== undefined || settings !== undefined) this.#encodeFronts(request);
       request.encode(writer, statements);
     } catch (error) {
       writer.length = mark;
-      for (let each = first; each !== null; each = each.next) statements.forgetParsesOf(each);
+      statements.forgetParsesOf(request);
+      request.fronts = undefined;
+      request.begins = false;
       Object.assign(statements, { disturbing, turning });
       // A stack has ten lines: without the library's own ones it reaches the caller.
       if (error instanceof TypeError || error instanceof RangeError) Error.captureStackTrace?.(error, this.send);
       throw error;
     }
     if (request.statement !== statements.lastParsed && !request.internal) statements.lastParsed = undefined;
-    for (let each = first; each !== request; each = each.next) {
-      each.scope.begin = undefined;
-      if (each.barrier) this.#held++;
-      this.#unanswered++;
+    if (request.begins) {
+      for (let each = scope; each !== null; each = each.parent) each.begin = undefined;
+      this.#held++;
+      if (channel.hasSubscribers) traceFronts(request, this);
     }
     if (request.barrier) this.#held++;
     this.#unanswered++;
-    if (mark === 0) this.unwritten = first;
-    if (this.head === null) this.head = first;
-    else this.#tail.next = first;
+    if (mark === 0) this.unwritten = request;
+    if (this.head === null) this.head = request;
+    else this.#tail.next = request;
     this.#tail = request;
     if (statements.closing.length > 0 && !request.owesSync && this.#maySend) closeStatements(this);
     this.flush();
+  }
+
+  /** Flush makes the server answer BEGIN although the request takes long. Behind settings, a query may rely on the Parse before them. */
+  #encodeFronts(request) {
+    const { statements, writer } = this;
+    const { lastParsed } = statements;
+    request.scope.addFronts(request);
+    for (const front of request.fronts) front.encode(writer, statements);
+    statements.lastParsed = request.begins ? undefined : lastParsed;
+    if (request.begins) writer.flush();
+  }
+
+  /** The fronts of a request are answered: in its block, others may be sent behind it. */
+  reached(request) {
+    request.fronts = undefined;
+    if (!request.begins) return;
+    request.begins = false;
+    this.release();
   }
 
   reject(request, error) {
@@ -336,8 +355,10 @@ class Pipeline {
     else if (type === NotificationResponse) events.notification(decodeNotification(buf, start, end), buf, start, end);
     else if (type === ParameterStatus) events.parameter(buf, start, end);
     else if (this.head !== null) {
-      if (type === CommandComplete && this.head.scope.block) this.#command(this.head, buf, start, end);
-      this.head.message(this, type, buf, start, end, count);
+      const { head } = this;
+      if (type === CommandComplete && head.scope.block) this.#command(head, buf, start, end);
+      if (head.fronts === undefined) head.message(this, type, buf, start, end, count);
+      else head.fronts[0].message(this, type, buf, start, end, count);
     } else if (type === ErrorResponse) events.lost(new PostgresError(decodeFields(buf, start, end)));
     else throw protocolError(`${nameOf(type)} without a request`);
   }
@@ -352,7 +373,7 @@ class Pipeline {
       rollBack(this);
     this.status = status;
     if (request.scope.block && !request.controlsBlock) this.#checkBlock(request);
-    this.finishHead(request.error !== undefined && status === 'I' && mayResend(request, this.scopes.active));
+    this.#finish(request, request.error !== undefined && status === 'I' && mayResend(request, this.scopes.active));
   }
 
   /** Whether the block of its transaction is still open behind a request: after COMMIT AND CHAIN the status is that of another one. */
@@ -381,8 +402,7 @@ class Pipeline {
   }
 
   /** The head's answer is complete: settles or repeats it, and continues. */
-  finishHead(repeat = false) {
-    const request = this.head;
+  #finish(request, repeat) {
     this.head = request.next;
     request.next = null;
     this.#unanswered--;
@@ -390,6 +410,7 @@ class Pipeline {
     if (statements.disturbing === request) statements.disturbing = undefined;
     if (statements.turning === request) statements.turning = undefined;
     if (request.barrier) this.#held--;
+    if (request.begins) this.#held--; // BEGIN has failed
     if (repeat) {
       request.reset();
       this.#sendWaiting(request);

@@ -21,8 +21,8 @@ function outcome({ error, caller, result }) {
 let rejecting = 0;
 
 /**
- * A request to the server, from the call to its ReadyForQuery: an entry of the pipeline. Subclasses write their messages in
- * `encode` and take the answer in `message`.
+ * A request to the server, from the call to its ReadyForQuery: an entry of the pipeline, and what shares one Sync. Subclasses write
+ * their messages in `encode` and take the answer in `message`. A batch has its queries inside, and any request may have fronts.
  */
 class Request {
   constructor() {
@@ -98,7 +98,7 @@ class Request {
     this.state = State.Failed;
   }
 
-  /** A request in front of it has failed, so the server has skipped it. */
+  /** A front has failed, so the server has skipped it. */
   skip(error, pipeline) {
     this.fail(error, pipeline);
   }
@@ -145,11 +145,13 @@ Object.assign(Request.prototype, {
   turns: false, // its text may begin or end a transaction block
   barrier: false, // nothing is sent behind it until it is over, so that it can be cancelled
   caller: undefined, // see callerOf
-  controlsBlock: false, // it begins or ends the block of its scope
+  begins: false, // its fronts begin the block of its scope, and nothing is sent behind it until they are answered
+  controlsBlock: false, // it ends the block of its scope
   ended: 0, // how many of its commands may have ended the block of its transaction, without being asked to
   endsBlock: false, // it is to end a transaction
+  fronts: undefined, // the unanswered Fronts that were sent with it
   owesSync: false, // its messages were sent without a Sync, which has to follow
-  internal: false, // not the caller's, so not counted as pending
+  internal: false, // the library's own, so not counted as pending
   result: undefined,
   simple: false, // it is a Query message, which includes a Sync
   reads: false, // the first word of its text is that of a read

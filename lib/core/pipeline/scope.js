@@ -3,6 +3,7 @@
 const { UsageError } = require('../protocol');
 const { again, withQuery } = require('./errors');
 const { waitsForItself } = require('./inside');
+const { DROPPED, Front } = require('./query');
 
 const IN_BLOCK =
   'the settings of a session made by with() would last to the end of the block that a query has begun: use transaction()';
@@ -24,7 +25,7 @@ class Scope {
    * @param {boolean} [options.whenIdle=false] it is entered only when everything sent has been answered
    * @param {boolean} [options.block=false] it is a transaction block: it is entered when no block is open, and only requests
    *   with `controlsBlock` may end it
-   * @param {Request} [options.begin] begins the block, together with the first request
+   * @param {string} [options.begin] the SQL that begins the block, in front of the first request
    * @param {string} [options.loop] the query of a cursor, whose loop may wait for what waits behind it
    * @param {function()} [options.entered] called when the scope owns the connection
    * @param {function(function(): Error)} [options.lost] called with a maker of errors if the scope ends without being left
@@ -46,6 +47,7 @@ class Scope {
     this.name = name;
     this.whenIdle = whenIdle;
     this.block = block;
+    /** @type {string|undefined} until it was sent */
     this.begin = begin;
     this.entered = entered;
     this.lost = lost;
@@ -123,22 +125,21 @@ class Scope {
     return entry;
   }
 
-  /**
-   * Puts in front of a request the unsent BEGIN of its block and of the blocks around it, each with its settings, or the
-   * request's own settings.
-   * @returns {Request} the first
-   */
-  chain(request) {
+  /** Puts in front of a request the unsent BEGIN of its block and of the blocks around it, each with its settings, or the request's own settings. */
+  addFronts(request) {
     if (request.settings !== undefined && request.settings.depth === undefined && this.pipeline.scopes.inBlock)
       throw new UsageError(IN_BLOCK, '25001');
-    let first = request.settings?.inFront(request) ?? request;
+    const fronts = [];
+    // The settings have a prepared statement if the request may be repeated when one is stale.
+    const set = settings => fronts.unshift(new Front(request, ...settings.query, request.cache === true, DROPPED));
+    if (request.settings !== undefined) set(request.settings);
     for (let each = this; each !== null; each = each.parent) {
       if (each.begin === undefined) continue;
-      const isOutermost = each.parent.settings === undefined;
-      each.begin.next = isOutermost ? (each.settings?.inFront(first) ?? first) : first;
-      first = each.begin;
+      if (each.settings !== undefined && each.parent.settings === undefined) set(each.settings);
+      fronts.unshift(new Front(request, each.begin, [], false));
+      request.begins = true;
     }
-    return first;
+    request.fronts = fronts;
   }
 
   isInside(scope) {

@@ -196,13 +196,6 @@ class Statements {
     this.lastParsed = statement;
   }
 
-  /** Writes a request after which the next one may still rely on the last Parse. */
-  aside(write) {
-    const { lastParsed } = this;
-    write();
-    this.lastParsed = lastParsed;
-  }
-
   /** Notes that a request may drop statements, or may begin or end a block; see the fields. */
   mark({ disturbs, turns }, request) {
     if (disturbs) this.disturbing = request;

@@ -4,6 +4,8 @@
 // https://nodejs.org/api/diagnostics_channel.html#class-tracingchannel
 
 const channel = require('node:diagnostics_channel').tracingChannel('quickgres:query');
+const { DROPPED } = require('./query');
+
 const { start, end, asyncStart, asyncEnd, error } = channel;
 
 /** The connection of a request, as far as it is known. */
@@ -55,4 +57,15 @@ function trace(request, pipeline, scope, submit = () => pipeline.submit(request,
   });
 }
 
-module.exports = { channel, trace };
+/** Publishes each BEGIN and SAVEPOINT in front of a request. */
+function traceFronts({ fronts, scope }, pipeline) {
+  for (const front of fronts) {
+    if (front.receiver === DROPPED) continue; // settings
+    const answered = new Promise((resolve, reject) => {
+      front.publish = error => (error === undefined ? resolve() : reject(error));
+    });
+    trace(front, pipeline, scope, () => answered);
+  }
+}
+
+module.exports = { channel, trace, traceFronts };

@@ -3,8 +3,7 @@
 const { State, backend, checkText, isPiece, kindOf, nameOf, placed, protocolError } = require('../protocol');
 const { RowReader } = require('../rows');
 const { NAMES, NO_OPTIONS, NO_VALUES, checkOptions } = require('../options');
-const { QueryRequest } = require('./query');
-const { Request, copyDirection } = require('../pipeline');
+const { QueryRequest, Request, copyDirection } = require('../pipeline');
 
 /** Command tags of statements that an error undoes: a batch of these may be repeated. */
 const UNDONE = new Set(['SELECT', 'INSERT', 'UPDATE', 'DELETE', 'MERGE', 'SHOW', 'EMPTY']);

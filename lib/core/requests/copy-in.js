@@ -6,7 +6,7 @@ const {
   frontend
 } = require('../protocol');
 const { RowReader } = require('../rows');
-const { QueryRequest } = require('./query');
+const { QueryRequest } = require('../pipeline');
 
 /** The longest reason of a CopyFail, in characters: it goes into the server's log. */
 const REASON = 500;

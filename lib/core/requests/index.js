@@ -3,7 +3,7 @@
 // What is sent: a class for each kind of request. What a plain query does not need is loaded late.
 
 const { late } = require('../late');
-const { DROPPED, QueryRequest } = require('./query');
+const { DROPPED, QueryRequest } = require('../pipeline');
 
 const later = late({
   ownTypes: () => require('./own-types'),
@@ -18,20 +18,11 @@ module.exports = {
   get BatchRequest() {
     return (batch ??= require('./batch')).BatchRequest;
   },
-  get BeginRequest() {
-    return require('./block').BeginRequest;
-  },
   get CopyInRequest() {
     return require('./copy-in').CopyInRequest;
   },
   get DescribeRequest() {
     return require('./describe').DescribeRequest;
-  },
-  get EndRequest() {
-    return require('./block').EndRequest;
-  },
-  get FrontRequest() {
-    return require('./block').FrontRequest;
   },
   get OwnTypes() {
     return later.ownTypes.OwnTypes;

@@ -2,7 +2,7 @@
 
 const { UsageError } = require('../protocol');
 const { RowReader, arrayOf, decoders, hasNames, isName, oid } = require('../rows');
-const { QueryRequest } = require('./query');
+const { QueryRequest } = require('../pipeline');
 
 /**
  * Types with an array that are the database's own; an array of rows of a table is no use without their columns. Elements of a domain

@@ -1,9 +1,8 @@
 'use strict';
 
 const { AbortError, State, UsageError } = require('../protocol');
-const { CloseRequest, giveUp, again, callerOf, copyDirection, submit } = require('../pipeline');
+const { QueryRequest, CloseRequest, giveUp, again, callerOf, copyDirection, submit } = require('../pipeline');
 const { keep } = require('../options');
-const { QueryRequest } = require('./query');
 
 /** One Execute of a portal, with Bind the first time. */
 class PortalStep extends QueryRequest {

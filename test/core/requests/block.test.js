@@ -188,7 +188,7 @@ describe('A BEGIN that fails', () => {
     ['query', tx => tx.query('SELECT 1'), ['PDBEH', 'PDBES']],
     ['batch', tx => tx.batch(['SELECT 1', 'SELECT 2']), ['PDBEH', 'PDBEPDBES']],
     ['simpleQuery', tx => tx.simpleQuery('SELECT 1'), ['PDBEH', 'Q', 'S']],
-    ['savepoint', tx => tx.transaction(nested => nested.query('SELECT 1')), ['PDBEH', 'PDBEH', 'PDBES']]
+    ['savepoint', tx => tx.transaction(nested => nested.query('SELECT 1')), ['PDBEPDBEH', 'PDBES']]
   ]) {
     it(`takes the ${kind} with it that it was sent with, and nothing else is sent`, async () => {
       const seen = [];

@@ -1,7 +1,7 @@
 'use strict';
 
 const assert = require('node:assert/strict');
-const { QueryRequest } = require('../../../lib/core/requests/query');
+const { QueryRequest } = require('../../../lib/core/requests');
 const { MessageWriter, State } = require('../../../lib/core/protocol');
 const { RowReader } = require('../../../lib/core/rows');
 const { Statements } = require('../../../lib/core/pipeline/statements');

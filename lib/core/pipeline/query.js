@@ -13,8 +13,9 @@ const {
   snapshot,
   withTexts
 } = require('../protocol');
-const { Request, isStale, miscounted, reasonOf } = require('../pipeline');
 const { RowReader } = require('../rows');
+const { isStale, miscounted, reasonOf } = require('./errors');
+const { Request } = require('./request');
 
 const { BindComplete, CopyData, DataRow, ErrorResponse, NoData, ParameterDescription, RowDescription } = backend;
 
@@ -86,7 +87,7 @@ class QueryRequest extends Request {
     const parses = (this.parses = !statement.sent);
     if (parses) {
       checkText(text, 'text');
-      carrier.guard(text);
+      if (!this.internal) carrier.guard(text);
       writer.parse(statement.name, text, statement.paramTypes);
       writer.describe('S', statement.name);
       statements.parsed(statement);
@@ -95,7 +96,7 @@ class QueryRequest extends Request {
     if (this.json !== undefined) statement.json ??= this.json;
     const binary = writer.bind(names, values, this.format, statement);
     this.state = parses ? State.Parsing : State.Binding;
-    if (statement.disturbs || statement.turns) statements.mark(statement, carrier);
+    if ((statement.disturbs || statement.turns) && !this.internal) statements.mark(statement, carrier);
     // A repetition needs the same values.
     if (statement.name === '' || !Array.isArray(values)) return;
     this.values = binary ? snapshot(values, KEPT_BYTES) : values.slice();
@@ -170,7 +171,7 @@ class QueryRequest extends Request {
     super.fail(error);
   }
 
-  /** The error of another request says nothing about the statement. */
+  /** The error of a front says nothing about the statement. */
   skip(error, pipeline) {
     pipeline.statements.forgetParsesOf(this);
     this.statement = Object.create(this.statement);
@@ -210,4 +211,46 @@ class QueryRequest extends Request {
 /** @type {Set<number>|undefined} the json among its parameters, if its first answer was that a list is none */
 QueryRequest.prototype.json = undefined;
 
-module.exports = { DROPPED, QueryRequest };
+/**
+ * What shares a request's Sync in front of it: BEGIN, SAVEPOINT, settings. It has neither a promise nor a place of its own: if it
+ * fails, the server skips the request, which fails with its error.
+ */
+class Front extends QueryRequest {
+  /** @param {Request} request that it is in front of */
+  constructor(request, text, values, cache, receiver) {
+    super(text, values, 0, cache, undefined, receiver);
+    this.request = request;
+    /** @type {function(Error|undefined)|undefined} publishes its end */
+    this.publish = undefined;
+  }
+
+  encode(writer, statements) {
+    this.bind(writer, statements, '', this.request);
+    writer.execute('', 0);
+  }
+
+  message(pipeline, type, buf, start, end, count) {
+    super.message(pipeline, type, buf, start, end, count);
+    if (this.state !== State.Done) return;
+    this.publish?.();
+    const { request } = this;
+    request.fronts.shift();
+    if (request.fronts.length === 0) pipeline.reached(request);
+  }
+
+  /** The server ignores messages up to the next Sync, and a Query message then has none of its own. */
+  fail(error, pipeline) {
+    super.fail(error, pipeline);
+    this.publish?.(error);
+    const { request } = this;
+    request.fronts = undefined; // those behind it are skipped
+    request.skip(error, pipeline);
+    if (!request.simple) return;
+    pipeline.writer.sync();
+    pipeline.flush();
+  }
+}
+
+Front.prototype.internal = true;
+
+module.exports = { DROPPED, Front, QueryRequest };
