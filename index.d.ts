@@ -1621,14 +1621,28 @@ export class UsageError extends Error {
 
 /**
  * The object that `tracingChannel('quickgres:query')` of node:diagnostics_channel publishes, one for all events of a query. It
- * contains no parameter values and no rows. `start` and `end` surround the call. `error` follows a failure. `asyncStart` and
- * `asyncEnd` come right before the promise settles; then `result` or `error` is set.
+ * contains no parameter values and no rows. `start` and `end` surround the call, also in a pool. `error` follows a failure,
+ * also without a connection. `asyncStart` and `asyncEnd` come right before the promise settles; then `result` or `error` is set.
+ *
+ * ```ts
+ * const channel = tracingChannel<unknown, TracedQuery>('quickgres:query');
+ * channel.asyncEnd.subscribe(message => {
+ *   const { text, duration } = message as TracedQuery;
+ *   if (duration! > 200) console.log(text, duration);
+ * });
+ * ```
  */
 export interface TracedQuery {
   /** SQL; the texts of a batch are joined by `; `. */
   readonly text: string;
   /** The number of queries in a batch; undefined for a single query. */
   readonly batchSize: number | undefined;
+  /** Milliseconds from the call until it was sent; undefined until then. */
+  readonly waited: number | undefined;
+  /** Milliseconds until the first byte of the answer, from when it was sent; undefined until then. */
+  readonly firstByte: number | undefined;
+  /** Milliseconds from the call until it was over; undefined until then. */
+  readonly duration: number | undefined;
   /** Set after success: `cmd` of a single command, `rowCount` of all. */
   readonly result: { cmd: string | undefined; rowCount: number } | undefined;
   /** Set after a failure. */

@@ -11,9 +11,9 @@ const {
   again,
   callerOf,
   copyDirection,
+  own,
   promised,
   send,
-  submit,
   throwIfAborted,
   tooLong,
   watchLimits
@@ -116,13 +116,7 @@ class Session extends EventEmitter {
   #plain(text, values) {
     const lease = this.#lease;
     const checked = lease.keep(text, values);
-    return lease.run(
-      'shared',
-      NO_OPTIONS,
-      scope => submit(new QueryRequest(text, checked, 0, true), scope),
-      undefined,
-      text
-    );
+    return send(lease, NO_OPTIONS, () => new QueryRequest(text, checked, 0, true), 'shared', undefined, text);
   }
 
   #query(text, values, options) {
@@ -218,7 +212,7 @@ class Session extends EventEmitter {
         );
       const once = limits => {
         called = undefined;
-        return this.#lease.run('owned', limits, begin, mayRepeat);
+        return own(this.#lease, limits, 'BEGIN', begin, mayRepeat);
       };
       // A savepoint fails with its transaction, so only that can be repeated.
       return options.retries && depth === 0
@@ -261,13 +255,11 @@ class Session extends EventEmitter {
     const openIn = scope => require('./transaction').openPortal(scope, text, copied, options, name);
     const hold = () =>
       new Promise((resolve, reject) => {
-        lease
-          .run('owned', { signal }, scope => {
-            const portal = openIn(scope);
-            resolve(portal);
-            return portal.over?.catch(() => {});
-          })
-          .catch(reject);
+        own(lease, { signal }, text, scope => {
+          const portal = openIn(scope);
+          resolve(portal);
+          return portal.over?.catch(() => {});
+        }).catch(reject);
       });
     return new (require('./cursor').Cursor)(onwait => (lease.scope === null ? hold(onwait) : openIn(lease.scope)), {
       batchSize,

@@ -172,12 +172,10 @@ class Connections {
     onwait?.(reject);
     this.#alarm.setTo(use.since + this.#options.acquire_timeout);
     this.#serve();
-    const traced = channel?.hasSubscribers
-      ? channel.tracePromise(() => promise, { why: use.kind, waiting: this.#waiting.size })
-      : promise;
-    if (signal === undefined && time === Infinity) return traced;
+    if (channel?.hasSubscribers) this.#trace(promise, use);
+    if (signal === undefined && time === Infinity) return promise;
     const left = Math.min(time - (performance.now() - since), LONGEST);
-    return traced.finally(
+    return promise.finally(
       watchLimits(
         { signal, statement_timeout: left },
         reject,
@@ -185,6 +183,15 @@ class Connections {
         () => false
       )
     );
+  }
+
+  /** Publishes a wait, as plain data. */
+  #trace(promise, { kind, since }) {
+    const wait = { why: kind, waiting: this.#waiting.size, waited: undefined };
+    const over = promise.finally(() => {
+      wait.waited = performance.now() - since;
+    });
+    channel.tracePromise(() => over.then(() => {}), wait).catch(() => {});
   }
 
   #late() {

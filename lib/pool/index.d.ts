@@ -74,12 +74,18 @@ export interface PoolListener extends Omit<Listener, 'next' | typeof Symbol.asyn
   next(): Promise<IteratorResult<PoolNotification, undefined>>;
 }
 
-/** The object that `tracingChannel('quickgres:pool')` of node:diagnostics_channel publishes for each wait. */
+/**
+ * The object that `tracingChannel('quickgres:pool')` of node:diagnostics_channel publishes for each wait for a connection: plain data.
+ */
 export interface TracedWait {
   /** Why it waits. */
   readonly why: WaitReason;
   /** How many requests wait, including this one. */
   readonly waiting: number;
+  /** How many milliseconds it has waited; undefined until the wait is over. */
+  readonly waited: number | undefined;
+  /** Why it got no connection: for example a TimeoutError (53300: all are in use; 08001: none could be made). */
+  readonly error?: Error;
 }
 
 /**

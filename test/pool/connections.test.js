@@ -984,7 +984,11 @@ describe('The connections of a pool', () => {
   it('tell tracers of who waits for them', async () => {
     const told = [];
     const channel = tracingChannel('quickgres:pool');
-    const subscriber = { start: message => told.push({ ...message }), asyncEnd: () => told.push('over') };
+    const waits = [];
+    const subscriber = {
+      start: ({ why, waiting }) => told.push({ why, waiting }),
+      asyncEnd: wait => waits.push(wait) && told.push('over')
+    };
     channel.subscribe(subscriber);
     const pool = await opened({ size: 2 });
     const release = await occupy(pool, 1);
@@ -995,5 +999,6 @@ describe('The connections of a pool', () => {
     await waiting;
     assert.equal(told[1], 'over');
     channel.unsubscribe(subscriber);
+    for (const wait of waits) assert.ok(wait.waited >= 0 && JSON.stringify(wait).length < 99, JSON.stringify(wait)); // plain data
   });
 });

@@ -2,15 +2,8 @@
 import { tracingChannel } from 'node:diagnostics_channel';
 import { Pool } from 'quickgres/pool';
 
-const { start, asyncEnd } = tracingChannel('quickgres:query');
-const began = new WeakMap();
-
-start.subscribe((/** @type {any} */ query) => {
-  began.set(query, performance.now());
-});
-asyncEnd.subscribe((/** @type {any} */ query) => {
-  const ms = performance.now() - began.get(query);
-  if (ms > 200 || query.error) console.log(ms > 200 ? 'slow' : 'failed', query.text, query.error?.code ?? query.result);
+tracingChannel('quickgres:query').asyncEnd.subscribe((/** @type {any} */ { text, duration, error, result }) => {
+  if (duration > 200 || error) console.log(duration > 200 ? 'slow' : 'failed', text, error?.code ?? result);
 });
 
 const pool = new Pool({ connectionString: process.env.DATABASE_URL });

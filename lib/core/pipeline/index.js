@@ -21,7 +21,7 @@ const { leftInside, runInside, waitsForItself } = require('./inside');
 const { CloseRequest, ping } = require('./close');
 const { Scope } = require('./scope');
 const { channel, trace } = require('./tracing');
-const { send } = require('./lease');
+const { own, send } = require('./lease');
 const cancel = require('./cancel');
 const limits = require('./limits');
 const sql = require('./sql');
@@ -39,6 +39,7 @@ module.exports = {
   isStale,
   miscounted,
   outcome,
+  own,
   ping,
   promised,
   reasonOf,

@@ -1,6 +1,7 @@
 'use strict';
 
 const { submit } = require('./limits');
+const { channel, traceCall, traceWait } = require('./tracing');
 
 /**
  * Sends a request in a scope of a lease, see Scope.run.
@@ -19,7 +20,28 @@ function send(
   text = undefined
 ) {
   if (lease.scope !== null) return submit(make(), lease.scope, options);
-  return lease.run(need, options, (scope, client, limits) => submit(make(), scope, limits), mayRepeat, text);
+  const run = next =>
+    lease.run(need, options, (scope, client, limits) => submit(next(), scope, limits), mayRepeat, text);
+  return channel.hasSubscribers ? traceCall(make, run) : run(make);
 }
 
-module.exports = { send };
+/**
+ * Runs what sends several requests, see Scope.run.
+ * @param {string} text of the first one, which is published if there is no connection for it
+ */
+function own(lease, options, text, work, mayRepeat) {
+  if (lease.scope !== null || !channel.hasSubscribers) return lease.run('owned', options, work, mayRepeat);
+  return traceWait(text, found =>
+    lease.run(
+      'owned',
+      options,
+      (...given) => {
+        found();
+        return work(...given);
+      },
+      mayRepeat
+    )
+  );
+}
+
+module.exports = { own, send };

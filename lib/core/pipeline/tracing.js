@@ -1,15 +1,16 @@
 'use strict';
 
-// Publishes queries on the channels `tracing:quickgres:query:…` of node:diagnostics_channel.
-// https://nodejs.org/api/diagnostics_channel.html#class-tracingchannel
+// Publishes queries on the channels `tracing:quickgres:query:…` of node:diagnostics_channel, and connections on those of
+// `quickgres:connection`. https://nodejs.org/api/diagnostics_channel.html#class-tracingchannel
 
-const channel = require('node:diagnostics_channel').tracingChannel('quickgres:query');
+const { tracingChannel } = require('node:diagnostics_channel');
 const { DROPPED } = require('./query');
 
-const { start, end, asyncStart, asyncEnd, error } = channel;
+const channel = tracingChannel('quickgres:query');
+const connections = tracingChannel('quickgres:connection');
 
-/** The connection of a request, as far as it is known. */
-function endpointOf({ session = {} }) {
+/** A connection, as far as it is known. @param {Pipeline} [pipeline] */
+function endpointOf({ session = {} } = {}) {
   const { host, port, processId, config } = session;
   return { host, port, processId, database: config?.database, user: config?.user };
 }
@@ -22,50 +23,150 @@ function resultOf({ receiver, result, queries, maxRows }) {
   };
 }
 
-/**
- * Submits a request and publishes it: `start` and `end` around the submission; when it is over, `error` after a failure, then
- * `asyncStart` and `asyncEnd`.
- */
-function trace(request, pipeline, scope, submit = () => pipeline.submit(request, scope)) {
-  request.traced = true;
-  // One object for all events of a query, without parameter values and rows.
-  const operation = {
-    text: String(request.text), // the texts of a batch are joined by `; `
-    batchSize: request.queries?.length,
-    result: undefined, // set after success; `cmd` of a single command
-    error: undefined, // set after a failure
-    ...endpointOf(pipeline)
-  };
-  const settled = failure => {
-    Object.assign(operation, endpointOf(pipeline), { error: failure });
-    if (failure === undefined) operation.result = resultOf(request);
-    else error.publish(operation);
-    asyncStart.publish(operation);
-    asyncEnd.publish(operation);
-  };
-  return start.runStores(operation, () => {
+/** A call, from its `start` to its `asyncEnd`. */
+class Call {
+  #began;
+  #pipeline;
+  #request;
+
+  constructor({ text, queries }, pipeline, began = performance.now()) {
+    this.#began = began;
+    this.#pipeline = pipeline;
+    /** One object for all events of a query, without parameter values and rows: TracedQuery of index.d.ts. */
+    this.operation = {
+      text: String(text), // the texts of a batch are joined by `; `
+      batchSize: queries?.length,
+      waited: undefined, // set when it is sent
+      firstByte: undefined, // set by the first message of the answer
+      duration: undefined, // set when it is over
+      result: undefined, // set after success; `cmd` of a single command
+      error: undefined, // set after a failure
+      ...endpointOf(pipeline)
+    };
+  }
+
+  /** Looks when a request of the call is sent and answered; a pool may make another one after a loss. */
+  follow(request) {
+    const { encode } = request;
+    this.#request = request;
+    request.traced = true;
+    request.encode = (...where) => {
+      encode.apply(request, where);
+      this.sent(request);
+    };
+    return request;
+  }
+
+  /** A request of the call was sent. */
+  sent(request) {
+    const { operation } = this;
+    const { message } = request;
+    const sent = performance.now();
+    Object.assign(operation, { waited: sent - this.#began, firstByte: undefined });
+    request.message = (...what) => {
+      request.message = message;
+      operation.firstByte = performance.now() - sent;
+      message.apply(request, what);
+    };
+  }
+
+  /** The call is over, and its promise will settle. */
+  #over(error) {
+    const { operation } = this;
+    const request = this.#request;
+    Object.assign(operation, endpointOf(request?.scope?.pipeline ?? this.#pipeline), {
+      duration: performance.now() - this.#began,
+      error
+    });
+    if (error === undefined) operation.result = resultOf(request);
+    else channel.error.publish(operation);
+    channel.asyncStart.publish(operation);
+    channel.asyncEnd.publish(operation);
+  }
+
+  /** V8 shows the caller that awaits an async function, but none of a promise on which `then` was called as well. */
+  async #watch(promise) {
     try {
-      const promise = submit();
-      promise.then(() => settled(), settled);
-      return promise;
-    } catch (failure) {
-      Promise.resolve(failure).then(settled);
-      throw failure;
-    } finally {
-      end.publish(operation);
+      const result = await promise;
+      this.#over();
+      return result;
+    } catch (error) {
+      this.#over(error);
+      throw error;
     }
-  });
+  }
+
+  /** Publishes what `submit` does. */
+  run(submit) {
+    const { operation } = this;
+    return channel.start.runStores(operation, () => {
+      try {
+        return this.#watch(submit());
+      } catch (failure) {
+        this.#watch(Promise.reject(failure)).catch(() => {});
+        throw failure;
+      } finally {
+        channel.end.publish(operation);
+      }
+    });
+  }
+}
+
+/** Submits a request and publishes it. */
+function trace(request, pipeline, submit) {
+  const call = new Call(request, pipeline);
+  call.follow(request);
+  return call.run(submit);
 }
 
 /** Publishes each BEGIN and SAVEPOINT in front of a request. */
-function traceFronts({ fronts, scope }, pipeline) {
+function traceFronts({ fronts }, pipeline) {
   for (const front of fronts) {
     if (front.receiver === DROPPED) continue; // settings
     const answered = new Promise((resolve, reject) => {
       front.publish = error => (error === undefined ? resolve() : reject(error));
     });
-    trace(front, pipeline, scope, () => answered);
+    const call = new Call(front, pipeline);
+    call.follow(front);
+    call.sent(front);
+    call.run(() => answered).catch(() => {});
   }
 }
 
-module.exports = { channel, trace, traceFronts };
+/**
+ * Publishes a call whose connection has to be found first.
+ * @param {function(): Request} make see `send`
+ * @param {function(function(): Request): Promise} run
+ */
+function traceCall(make, run) {
+  let first = make();
+  if (first.text === undefined) return run(make);
+  const call = new Call(first);
+  return call.run(() =>
+    run(() => {
+      const request = first ?? make();
+      first = undefined;
+      return call.follow(request);
+    })
+  );
+}
+
+/**
+ * Publishes that no connection was found for what sends several requests.
+ * @param {string} text of the first one
+ * @param {function(function()): Promise} run calls back when it has a connection
+ */
+async function traceWait(text, run) {
+  const began = performance.now();
+  let isFound = false;
+  try {
+    return await run(() => {
+      isFound = true;
+    });
+  } catch (error) {
+    if (!isFound) new Call({ text }, undefined, began).run(() => Promise.reject(error)).catch(() => {});
+    throw error;
+  }
+}
+
+module.exports = { channel, connections, endpointOf, trace, traceCall, traceFronts, traceWait };

@@ -2,7 +2,7 @@
 
 const { Writable, addAbortSignal } = require('node:stream');
 const { AbortError, State, TimeoutError, UsageError, checkText, kindOf } = require('../protocol');
-const { CloseRequest, callerOf, copyDirection, giveUp, promised, submit, watchStall } = require('../pipeline');
+const { CloseRequest, callerOf, copyDirection, giveUp, own, promised, submit, watchStall } = require('../pipeline');
 const { STALL_TIMEOUT } = require('../options');
 const { CopyInRequest } = require('../requests');
 const { RowEncoder } = require('./copy-rows');
@@ -64,14 +64,15 @@ class CopyFrom extends Writable {
       });
     };
     this.#over = promised(() =>
-      lease.run(
-        'owned',
+      own(
+        lease,
         {
           signal,
           onwait: leave => {
             this.#leave = leave;
           }
         },
+        text,
         run,
         () => false
       )

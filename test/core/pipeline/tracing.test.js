@@ -6,7 +6,8 @@ const { tracingChannel } = require('node:diagnostics_channel');
 const { PassThrough } = require('node:stream');
 const { inspect } = require('node:util');
 const { Client } = require('../../..');
-const { connected } = require('../../support');
+const { Pool } = require('../../../lib/pool');
+const { connected, sharedServer } = require('../../support');
 const { afterTest } = require('../../support/hooks');
 
 const channel = tracingChannel('quickgres:query');
@@ -151,6 +152,90 @@ describe('diagnostics', () => {
       await assert.rejects(client.query(wrong), TypeError);
       assert.equal(told(String(wrong)).names, 'start end error asyncStart asyncEnd');
     }
+  });
+
+  it('tells how long a query has waited, until it is sent, and how long until the first byte and in all', async () => {
+    const client = await connected();
+    let finish;
+    const transaction = client.transaction(() => new Promise(resolve => (finish = resolve)));
+    const waiting = client.query('SELECT 10');
+    const { operation } = told('SELECT 10');
+    assert.equal(operation.waited, undefined);
+    while (finish === undefined) await new Promise(setImmediate);
+    finish();
+    await Promise.all([transaction, waiting]);
+    const { waited, firstByte, duration } = operation;
+    assert.ok(waited > 0 && firstByte > 0 && duration >= waited + firstByte, inspect(operation));
+  });
+
+  it('begins with the call in a pool as well, and is one, whatever was lost meanwhile', async () => {
+    const { config } = await sharedServer();
+    const pool = new Pool(config, { size: 1 });
+    let finish;
+    const begun = new Promise(resolve => {
+      pool.transaction(async tx => {
+        await tx.query('SELECT 11');
+        resolve();
+        await new Promise(resolve => (finish = resolve));
+      });
+    });
+    await begun;
+    const before = performance.now();
+    const waiting = pool.query('SELECT 12');
+    assert.equal(told('SELECT 12').names, 'start end');
+    assert.equal(told('SELECT 12').operation.waited, undefined);
+    await new Promise(setImmediate);
+    const least = performance.now() - before;
+    finish();
+    await waiting;
+    const { names, operation } = told('SELECT 12');
+    assert.equal(names, 'start end asyncStart asyncEnd');
+    assert.ok(operation.waited >= least && operation.duration > operation.waited, inspect(operation));
+    assert.equal(events.filter(([, { text }]) => text === 'SELECT 12').length, 4);
+    await pool.end();
+  });
+
+  it('tells of what failed without a connection, with its text', async () => {
+    const { config } = await sharedServer();
+    const pool = new Pool(config, { size: 1, acquire_timeout: 20 });
+    let finish;
+    await pool.query('SELECT 1').catch(() => {});
+    while (pool.stats.idle === 0) await new Promise(setImmediate);
+    const owner = pool.connection(() => new Promise(resolve => (finish = resolve)));
+    while (finish === undefined) await new Promise(setImmediate);
+    await assert.rejects(pool.query('SELECT 13'), { code: '53300' });
+    await assert.rejects(
+      pool.transaction(() => {}),
+      { code: '53300' }
+    );
+    await assert.rejects(pool.cursor('SELECT 14').next(), { code: '53300' });
+    await assert.rejects(pool.simpleQuery('SELECT 15'), { code: '53300' });
+    for (const text of ['SELECT 13', 'BEGIN', 'SELECT 14', 'SELECT 15']) {
+      const { names, operation } = told(text);
+      assert.equal(names, 'start end error asyncStart asyncEnd', text);
+      assert.equal(operation.error.code, '53300');
+      assert.ok(operation.duration > 0 && operation.waited === undefined, text);
+    }
+    finish();
+    await owner;
+    await pool.end();
+    const nowhere = new Pool({ ...config, host: '127.0.0.1', port: 1 });
+    await assert.rejects(nowhere.query('SELECT 16'), { name: 'ConnectionError' });
+    assert.equal(told('SELECT 16').operation.error.name, 'ConnectionError');
+    await nowhere.end();
+  });
+
+  it('leaves the awaiting caller in the stack of an error', async () => {
+    const client = await connected();
+    const pool = new Pool((await sharedServer()).config);
+    for (const session of [client, pool]) {
+      const saveUser = async () => {
+        await session.query('SELECT 1 / 0');
+      };
+      const { stack } = await saveUser().catch(error => error);
+      assert.match(stack, /at async saveUser \(.*tracing\.test\.js/);
+    }
+    await pool.end();
   });
 
   it('runs the stores that are bound to its start', async () => {
