@@ -196,13 +196,13 @@ describe('live', () => {
   });
 
   it('connects again after too long a silence, which messages that keep it alive break', async () => {
-    const { next, value, waiting } = await reading({ timeout: 500 });
+    const { next, value, waiting } = await reading({ timeout: 200 });
     const first = value();
     const { response } = await next(whole(['1', 'x']));
     await first;
     const second = value();
-    for (const end = performance.now() + 800; performance.now() < end;) {
-      await sleep(10);
+    for (const end = performance.now() + 400; performance.now() < end;) {
+      await sleep(5);
       response.write(message('n'));
     }
     assert.equal(waiting.length, 0);

@@ -289,12 +289,12 @@ describe('Live', () => {
     const { port, live, pool, errors, answers } = await serving({
       concurrency: 1,
       handler: (request, response, live) =>
-        live.respond(request, response, request.url === '/' ? ALL : 'SELECT pg_sleep(600)')
+        live.respond(request, response, request.url === '/' ? ALL : 'SELECT pg_sleep(600) AS readers_left')
     });
     const running = async () =>
       (
         await pool.query(
-          "SELECT count(*)::int AS n FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%' AND state = 'active'"
+          "SELECT count(*)::int AS n FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%readers_left' AND state = 'active'"
         )
       ).rows[0].n;
     const leaving = ['/slow', '/slow'].map(path =>

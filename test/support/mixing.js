@@ -1,7 +1,7 @@
 'use strict';
 
 // Queries of which some are given up, all on one connection. As a script it goes on for long, on a client and on a pool:
-//   node test/query/mixing.js [seconds=1200] [seed]
+//   node test/support/mixing.js [seconds=1200] [seed]
 
 const assert = require('node:assert/strict');
 const { PassThrough } = require('node:stream');

@@ -42,11 +42,11 @@ for (const drops of [false, true]) {
 
     after(() => pooler?.stop());
 
-    it('gives each of 40 clients its own rows in 20,000 queries, with the URL that Supabase prints', async () => {
+    it('gives each of 40 clients its own rows in 4,000 queries, with the URL that Supabase prints', async () => {
       const clients = Array.from({ length: 40 }, () => endAfterTest(new Client({ connectionString, socket })));
       await Promise.all(clients.map(client => client.connect()));
-      const answered = await Promise.all(clients.map((client, n) => ask((...query) => client.query(...query), n, 500)));
-      assert.equal(sum(answered), 20000);
+      const answered = await Promise.all(clients.map((client, n) => ask((...query) => client.query(...query), n, 100)));
+      assert.equal(sum(answered), 4000);
     });
 
     it('gives each of two pools its own rows, and those of transactions', async () => {

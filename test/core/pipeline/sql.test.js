@@ -161,22 +161,20 @@ describe('copyDirection', () => {
 describe('Whatever looks at SQL', () => {
   const { array, decodeCommandComplete } = require('../../../lib/core/protocol');
   const { SimpleQueryRequest } = require('../../../lib/core/requests');
-  const LENGTH = 2e5;
+  const LENGTH = 3e4; // at which quadratic work takes half a second
 
   it('takes a literal of 12 million characters', () => {
     // the stack of a group that repeats has overflowed by then
-    for (const [quote, end] of [
-      ["'", "'"],
-      ["E'", "'"],
-      ['"', '"']
+    for (const [quote, piece] of [
+      ["'", "''"],
+      ["E'", '\\\\'],
+      ['"', '""']
     ]) {
-      for (const piece of [quote.at(-1).repeat(2), '\\\\', 'x']) {
-        const literal = quote + piece.repeat(12e6 / piece.length) + end;
-        assert.equal(copyDirection(`COPY (SELECT ${literal}) TO STDOUT`), 'out');
-        assert.equal(firstWord(`${literal}; SELECT 1`), quote === "E'" ? 'e' : '');
-      }
+      const literal = quote + piece.repeat(6e6) + quote.at(-1);
+      assert.equal(copyDirection(`COPY (SELECT ${literal}) TO STDOUT`), 'out', quote);
+      assert.equal(firstWord(`${literal}; SELECT 1`), quote === "E'" ? 'e' : '', quote);
     }
-  }).timeout(120000);
+  });
 
   it('takes time that is linear in the text, whatever it is made of', () => {
     for (const piece of [
@@ -227,13 +225,13 @@ describe('Whatever looks at SQL', () => {
           assert.ok(new SimpleQueryRequest(text));
           const { user, system } = process.cpuUsage(begun);
           assert.ok(
-            user + system < 1e6,
+            user + system < 2e5,
             `${JSON.stringify(before)} and ${JSON.stringify(piece)}: ${(user + system) / 1000} ms`
           );
         }
       }
     }
-  }).timeout(120000);
+  });
 
   it('is as quick at command tags and array literals', () => {
     for (const piece of ['1', ' ', ' 1', '1 ', 'a', 'A 1 ', '\n', '"', '\\']) {
@@ -245,7 +243,7 @@ describe('Whatever looks at SQL', () => {
       }
       array([hostile]);
       const { user, system } = process.cpuUsage(begun);
-      assert.ok(user + system < 1e6, `${JSON.stringify(piece)}: ${(user + system) / 1000} ms`);
+      assert.ok(user + system < 2e5, `${JSON.stringify(piece)}: ${(user + system) / 1000} ms`);
     }
   });
 });

@@ -4,7 +4,7 @@ const assert = require('node:assert/strict');
 const { skipBefore } = require('pg-test-fixtures');
 const { array } = require('../../..');
 const { Random } = require('../../support/model');
-const { sharedServer, connected, proxied, faked, commandComplete, ANSWER } = require('../../support');
+const { sharedServer, connected, held, proxied, faked, commandComplete, ANSWER } = require('../../support');
 
 /** The texts that the server has prepared, in the order in which it got them. */
 async function prepared(client) {
@@ -206,9 +206,12 @@ describe('The statement cache', () => {
     const insert = a => client.query('INSERT INTO t VALUES ($1)', [a]);
     await insert(1);
     const before = client.query('SELECT 1');
-    const dropping = client.query("DO $$ BEGIN PERFORM pg_sleep(0.05); EXECUTE 'DEALLOCATE ALL'; END $$");
+    const { call, release } = await held();
+    const dropping = client.query(`DO $$ BEGIN PERFORM ${call}; EXECUTE 'DEALLOCATE ALL'; END $$`);
     await before;
-    await Promise.all([dropping, insert(2), insert(3)]);
+    const inserts = [insert(2), insert(3)];
+    await release();
+    await Promise.all([dropping, ...inserts]);
     assert.equal((await client.query('SELECT count(*) FROM t')).rows[0].count, 3);
   });
 

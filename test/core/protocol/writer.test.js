@@ -259,7 +259,9 @@ describe('MessageWriter', () => {
       assert.throws(() => writer.message(100, body), { name: 'RangeError', message: /a message of 1073741827 bytes/ });
       assert.equal(writer.length, 5);
       const large = Object.defineProperty(new Uint8Array(0), 'length', { value: 0x3fffffff });
-      assert.throws(() => new MessageWriter().bind(Buffer.alloc(2), [large], 0), {
+      const other = new MessageWriter();
+      other.buffer = Object.defineProperty(Buffer.alloc(64), 'length', { value: 2 ** 31 });
+      assert.throws(() => other.bind(Buffer.alloc(2), [large], 0), {
         name: 'RangeError',
         message: /less than 1 GiB/
       });
