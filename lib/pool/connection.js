@@ -1,17 +1,11 @@
 'use strict';
 
 const { Client } = require('../..');
-const { ping } = require('../core/pipeline');
+const { beginningOf, ping } = require('../core/pipeline');
 const { idleTime } = require('./turns');
 
 /** Milliseconds for which a query waits behind others rather than for a connection, beside two round trips. */
 const PATIENCE = 10;
-
-/** A value of the literals of a text. */
-const LITERAL = /'[^']*'?/g;
-
-/** The most characters of a text that are shown. */
-const SHOWN = 100;
 
 /**
  * The states of a connection: it is being opened, shared by queries, shared by the last ones since an owner waits for it, owned,
@@ -123,7 +117,7 @@ class Connection {
     return {
       owned: this.isOwned,
       time: now - this.since,
-      text: text?.length > SHOWN ? `${text.slice(0, SHOWN).replace(LITERAL, "'…'")}…` : text?.replace(LITERAL, "'…'")
+      text: text && beginningOf(text)
     };
   }
 

@@ -40,6 +40,14 @@ class Pool extends Session {
     this.#options.size = size;
   }
 
+  /** @private node-postgres' way to a client. */
+  connect() {
+    throw new UsageError(
+      'a pool connects by itself: query it at once, and for one client use transaction(work) or connection(work)',
+      '0A000'
+    );
+  }
+
   /** Gives a function a client of its own. Afterwards an open transaction is rolled back and the session is reset. */
   async connection(work, options = NO_OPTIONS) {
     if (typeof work !== 'function') throw new TypeError('connection takes a function, which gets the client');

@@ -395,6 +395,7 @@ describe('What a mode of PgBouncer cannot carry', () => {
     const pools = [1, 2].map(() => new Pool({ ...bouncers[0].config, application_name: 'lost' }, { size: 6 }));
     const warnings = [];
     const listen = warning => warnings.push(warning.message);
+    require('../../lib/core/pipeline/statements').Statements.hasWarned = false;
     process.on('warning', listen);
     // At the same time, so that each of PgBouncer's connections is asked.
     const COUNT = 'SELECT pg_backend_pid() AS pid, (SELECT count(*) FROM pg_prepared_statements) AS n, pg_sleep(0.1)';

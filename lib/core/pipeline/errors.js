@@ -3,6 +3,7 @@
 // The errors of requests, and the stacks that they show.
 
 const { ConnectionError, PostgresError, TimeoutError, UsageError, isOurs } = require('../protocol');
+const { beginningOf } = require('./sql');
 
 /** When the connection is lost, so many requests have errors of their own, which show their callers; the others share one. */
 const OWN_ERRORS = 1000;
@@ -56,6 +57,24 @@ function withQuery(error, text) {
   return error;
 }
 
+/** Frames of this library and of Node.js, which are all that V8 shows if no code awaits a query. */
+const OWN_FRAME = /^ +at (?:async )?(?:PoolLease\.run|Call\.|#?watch|process\.|node:)/;
+
+/** Gives an error of a query the stack of the awaiting caller, else the beginning of its SQL. @param {function} hide left out */
+function showAwaiting(error, hide) {
+  const { query, stack } = error;
+  Error.captureStackTrace?.(error, hide); // not every engine has it
+  const head = `${error.name}: ${error.message}`;
+  if (
+    error.stack
+      .slice(head.length)
+      .split('\n')
+      .some(line => line !== '' && !OWN_FRAME.test(line))
+  )
+    return;
+  error.stack = query === undefined ? stack : `${head}\n    in a query that no code awaits: ${beginningOf(query)}`;
+}
+
 /** For a `.catch`: gives an error that a timer or a socket has made the stack of the awaiting function. */
 function rejectAgain(error) {
   if (error instanceof PostgresError || error instanceof TimeoutError) Error.captureStackTrace?.(error, rejectAgain);
@@ -106,16 +125,24 @@ const IS_JSON =
 /** The beginning of an array in the server's report on JSON: `{1`, `{"a",`. */
 const ARRAY_AS_JSON = /: \{(?:[-\d{]|NULL\b|true\b|false\b|"(?:[^"\\]|\\.)*"[,}])/;
 
+const NUMBERED = 'parameters are $1, $2, …: query(text, values) has no ? and no :name';
+
+/** Placeholders of other libraries. */
+const PLACEHOLDER = /[=<>(,\s]\?(?![\w?|&#@-])|[^:\w]:[a-z_]/i;
+
 /** Adds what to write instead of SQL that PostgreSQL rejects without a hint of its own. */
 function addHint(error, text) {
   const { code, message, routine } = error;
   if (code === '42601' && routine === 'exec_parse_message') error.hint ??= ONE_STATEMENT;
+  if (code === '42601' && PLACEHOLDER.test(text) && !text.includes('$')) error.hint ??= NUMBERED;
+  const [, at] = /^22|^42804/.test(code) ? (/ parameter \$(\d+)/.exec(error.where) ?? []) : [];
   if (code === '25P02') error.hint ??= IS_FAILED;
   const [, number] = code === '42601' ? (/[^\w\s]\$(\d+)[^\w\s]/.exec(message) ?? []) : [];
   if (number) error.hint ??= new RegExp(`\\bin\\s*\\$${number}\\b`, 'i').test(text) ? IS_LIST : IS_NO_VALUE;
   if (code === '22P02' && routine?.startsWith('json_') && ARRAY_AS_JSON.test(error.where)) error.hint ??= IS_JSON;
   const isList = code === '22P02' && routine !== 'record_in' && message.includes('"{');
   if (isList && /\bin\s*\(\s*\$\d+\s*\)/i.test(text)) error.hint ??= IS_LIST;
+  if (at) error.hint ??= `this is the value of $${at}`;
 }
 
 /** 26000: the prepared statement does not exist; 0A000 of RevalidateCachedQuery: a cached plan must not change its result type. */
@@ -219,6 +246,7 @@ module.exports = {
   promised,
   reasonOf,
   rejectAgain,
+  showAwaiting,
   showCaller,
   unhindered,
   withQuery

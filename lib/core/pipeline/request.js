@@ -1,7 +1,7 @@
 'use strict';
 
 const { PostgresError, State, backend, decodeFields, isOurs, nextState, unexpected } = require('../protocol');
-const { addHint, showCaller, withQuery } = require('./errors');
+const { addHint, showAwaiting, showCaller, withQuery } = require('./errors');
 
 const { ErrorResponse } = backend;
 
@@ -9,11 +9,7 @@ const { ErrorResponse } = backend;
 function outcome({ error, caller, result }) {
   if (error === undefined) return result;
   if (caller !== undefined) throw showCaller(error, caller);
-  if (isOurs(error)) {
-    const { stack } = error;
-    Error.captureStackTrace?.(error, outcome); // not every engine has it
-    if (!error.stack.includes('\n')) error.stack = stack; // no caller awaits it
-  }
+  if (isOurs(error)) showAwaiting(error, outcome);
   throw error;
 }
 

@@ -45,4 +45,13 @@ const statementsOf = text => text.replace(HIDING, ([first]) => (first === '"' ? 
 /** Whether a SET ends with its transaction. @param {string} statement see statementsOf */
 const isLocalSet = statement => SET_LOCAL.test(statement);
 
-module.exports = { D, LOWER_CASE, Z, copyDirection, firstWord, isLocalSet, rollbacksTo, statementsOf };
+/** A value of the literals of a text. */
+const LITERAL = /'(?:[^'\\]|\\[^])*'?|\$(?:[a-z_]\w*)?\$[^]*/gi;
+
+/** The most characters of a text that are shown. */
+const SHOWN = 100;
+
+/** @returns {string} the beginning of a text, without literals, for errors and logs */
+const beginningOf = text => text.slice(0, SHOWN).replace(LITERAL, "'…'") + (text.length > SHOWN ? '…' : '');
+
+module.exports = { D, LOWER_CASE, Z, beginningOf, copyDirection, firstWord, isLocalSet, rollbacksTo, statementsOf };

@@ -121,6 +121,9 @@ class Statement {
  * closed.
  */
 class Statements {
+  /** Whether the process was warned of a pooler. */
+  static hasWarned = false;
+
   #byKey = new Map();
   #characters = 0;
   #named = 0;
@@ -237,6 +240,8 @@ class Statements {
     error.hint ??= LOST;
     if (this.common.isPooled) return;
     this.common.isPooled = true;
+    if (Statements.hasWarned) return;
+    Statements.hasWarned = true;
     globalThis.process?.emitWarning?.(`statements have no names from now on: ${LOST}`, 'QuickgresWarning');
   }
 

@@ -1,13 +1,12 @@
 'use strict';
 
-// Publishes queries on the channels `tracing:quickgres:query:…` of node:diagnostics_channel, and connections on those of
-// `quickgres:connection`. https://nodejs.org/api/diagnostics_channel.html#class-tracingchannel
+// Publishes queries on the channels `tracing:quickgres:query:…` of node:diagnostics_channel.
+// https://nodejs.org/api/diagnostics_channel.html#class-tracingchannel
 
 const { tracingChannel } = require('node:diagnostics_channel');
 const { DROPPED } = require('./query');
 
 const channel = tracingChannel('quickgres:query');
-const connections = tracingChannel('quickgres:connection');
 
 /** A connection, as far as it is known. @param {Pipeline} [pipeline] */
 function endpointOf({ session = {} } = {}) {
@@ -169,4 +168,4 @@ async function traceWait(text, run) {
   }
 }
 
-module.exports = { channel, connections, endpointOf, trace, traceCall, traceFronts, traceWait };
+module.exports = { channel, trace, traceCall, traceFronts, traceWait };

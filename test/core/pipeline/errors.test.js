@@ -17,7 +17,8 @@ const {
   withQuery
 } = require('../../../lib/core/pipeline/errors');
 const { FakeServer } = require('../../support/connecting');
-const { connected } = require('../../support');
+const { Pool } = require('../../../lib/pool');
+const { connected, sharedServer } = require('../../support');
 
 describe('showCaller', () => {
   it('gives an error the stack of a call, and keeps its name and message', () => {
@@ -33,6 +34,51 @@ describe('showCaller', () => {
     const error = new Error('no');
     const { stack } = error;
     assert.equal(showCaller(error, undefined).stack, stack);
+  });
+});
+
+describe('A query that no code awaits', () => {
+  it('rejects with the beginning of its SQL, without literals', async () => {
+    const client = await connected();
+    const pool = new Pool((await sharedServer()).config);
+    for (const session of [client, pool]) {
+      const promise = session.query("SELECT 1 / 0, 'a secret', $$another$$");
+      await session.query('SELECT 1');
+      while (session.pending > 0 || session.stats?.pending > 0) await new Promise(setImmediate);
+      await new Promise(setImmediate);
+      const { stack } = await new Promise(resolve => promise.then(undefined, resolve));
+      assert.equal(
+        stack,
+        "PostgresError: division by zero\n    in a query that no code awaits: SELECT 1 / 0, '…', '…'"
+      );
+    }
+    await pool.end();
+  });
+});
+
+describe('A hint', () => {
+  const hints = {
+    'SELECT 1 FROM pg_class WHERE oid = ?': /\$1, \$2/,
+    'SELECT 1 FROM pg_class WHERE oid = ? AND relname = ?': /\$1, \$2/,
+    'SELECT 1 FROM pg_class WHERE oid = :oid': /\$1, \$2/,
+    'SELEC 1': undefined
+  };
+  for (const [text, hint] of Object.entries(hints)) {
+    it(`${hint ? 'says' : 'does not say'} what parameters are written like: ${text}`, async () => {
+      const client = await connected();
+      const error = await client.query(text).catch(error => error);
+      if (hint) assert.match(error.hint, hint);
+      else assert.equal(error.hint, undefined);
+    });
+  }
+
+  it('names the parameter whose value has another type', async () => {
+    const client = await connected();
+    await assert.rejects(client.query('SELECT $1::text, $2::int', ['a', 'b']), { hint: 'this is the value of $2' });
+  });
+
+  it('says what to write in place of connect() of a pool', () => {
+    assert.throws(() => new Pool().connect(), { code: '0A000', message: /connection\(work\)/ });
   });
 });
 
@@ -189,7 +235,7 @@ describe('addHint', () => {
       for (const ask of hint === JSON_LIST ? [() => client.transaction(tx => tx.query(text, values))] : asks) {
         const error = await ask().catch(failed => failed);
         assert.equal(error.code, code, text);
-        if (hint === undefined) assert.equal(error.hint, undefined, text);
+        if (hint === undefined) assert.match(error.hint ?? '', /^(?:this is the value of \$\d)?$/, text);
         else assert.match(error.hint, hint, text);
       }
     }

@@ -228,6 +228,7 @@ describe('Statement', () => {
   it('give no names any more when the server has lost a statement that was prepared and not closed, and warn once', async () => {
     const warnings = [];
     const listen = warning => warnings.push(warning);
+    Statements.hasWarned = false;
     process.on('warning', listen);
     try {
       const [one, other] = [new Statements(10), new Statements(10)]; // of one pool
