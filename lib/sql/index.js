@@ -37,7 +37,8 @@ function render(root) {
   for (let node = root, at = 0; ;) {
     const string = node.strings[at];
     if (string !== '') {
-      text += behindParameter && /^\d/.test(string) ? ` ${string}` : string; // $1 followed by 0 is not $10
+      if (behindParameter && /^\d/.test(string)) text += ' '; // $1 followed by 0 is not $10
+      text += string;
       behindParameter = false;
     }
     if (at === node.parts.length) {
@@ -117,21 +118,35 @@ function piecesOf(list, what) {
       );
 }
 
+/** @param {function(): string} what its name in an error */
+function checkObject(object, what) {
+  if (object === null || typeof object !== 'object' || Array.isArray(object))
+    refuse(what(), object, 'it must be an object');
+}
+
 /** @returns {string[]} the columns of an object; throws a TypeError */
 function columnsOf(object, what) {
-  if (object === null || typeof object !== 'object' || Array.isArray(object))
-    refuse(what, object, 'it must be an object');
+  checkObject(object, what);
   return Object.keys(object);
 }
 
-/** @param {string} hint for a column that is missing, or undefined */
-function cells(object, columns, what, hint) {
-  columnsOf(object, what);
-  return columns.map(name => {
-    const place = () => `column ${JSON.stringify(name)} of ${what}`;
+/**
+ * Appends the values of an object's columns to a list. Only objects and errors need a name for a value: a closure for each
+ * value doubles the time of 1,000 objects.
+ * @param {string} hint for a column that is missing, or undefined
+ */
+function addCells(parts, object, columns, what, hint) {
+  checkObject(object, what);
+  for (let i = 0; i < columns.length; i++) {
+    const name = columns[i];
     const value = Object.hasOwn(object, name) ? object[name] : undefined; // inherited properties are no columns
-    return value === undefined ? refuse(place(), value, hint) : partOf(value, place);
-  });
+    parts.push(typeof value === 'string' || typeof value === 'number' ? value : cell(value, name, what, hint));
+  }
+}
+
+function cell(value, name, what, hint) {
+  const place = () => `column ${JSON.stringify(name)} of ${what()}`;
+  return value === undefined ? refuse(place(), value, hint) : partOf(value, place);
 }
 
 /** Whether the strings around a value are those of `IN (${value})` or `IN ${value}`; a list there is one parameter, no list of SQL. */
@@ -192,30 +207,35 @@ sql.values = (list, columns) => {
   const rows = listOf(list, 'rows', 1);
   const names =
     columns === undefined
-      ? listOf(columnsOf(rows[0], 'rows[0]'), 'Object.keys(rows[0])', 1)
+      ? listOf(
+          columnsOf(rows[0], () => 'rows[0]'),
+          'Object.keys(rows[0])',
+          1
+        )
       : listOf(columns, 'columns', 1);
   const head = identifiers(names, 'columns').join(', ');
   checkParameters(rows.length * names.length);
-  const parts = rows.flatMap((row, index) => {
-    const other = columns === undefined && columnsOf(row, `rows[${index}]`).find(name => !Object.hasOwn(rows[0], name));
-    if (typeof other !== 'string')
-      return cells(row, names, `rows[${index}]`, 'pass null for NULL, or sql`DEFAULT` for the default of the column');
-    throw new TypeError(`column ${JSON.stringify(other)} of rows[${index}] is not in rows[0]: name the columns`);
+  const parts = [];
+  rows.forEach((row, index) => {
+    const what = () => `rows[${index}]`;
+    const other = columns === undefined && columnsOf(row, what).find(name => !Object.hasOwn(rows[0], name));
+    if (typeof other === 'string')
+      throw new TypeError(`column ${JSON.stringify(other)} of ${what()} is not in rows[0]: name the columns`);
+    addCells(parts, row, names, what, 'pass null for NULL, or sql`DEFAULT` for the default of the column');
   });
-  const strings = parts.map((part, index) => (index % names.length === 0 ? '), (' : ', '));
-  return piece([`(${head}) VALUES (`, ...strings.slice(1), ')'], parts);
+  const strings = [`(${head}) VALUES (`];
+  for (let i = 1; i < parts.length; i++) strings.push(i % names.length === 0 ? '), (' : ', ');
+  return piece([...strings, ')'], parts);
 };
 
 sql.set = (object, columns) => {
+  const what = () => 'the object';
   const names =
-    columns === undefined
-      ? listOf(columnsOf(object, 'the object'), 'Object.keys(object)', 1)
-      : listOf(columns, 'columns', 1);
+    columns === undefined ? listOf(columnsOf(object, what), 'Object.keys(object)', 1) : listOf(columns, 'columns', 1);
   const strings = identifiers(names, 'columns').map((name, index) => `${index === 0 ? '' : ', '}${name} = `);
-  return piece(
-    [...strings, ''],
-    cells(object, names, 'the object', 'pass null for NULL, or leave the column out of the list')
-  );
+  const parts = [];
+  addCells(parts, object, names, what, 'pass null for NULL, or leave the column out of the list');
+  return piece([...strings, ''], parts);
 };
 
 module.exports = { sql: Object.freeze(sql) };
