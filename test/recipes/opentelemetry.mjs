@@ -1,7 +1,7 @@
-// Spans of queries, named by OpenTelemetry's conventions for databases, in a program that has a tracer:
+// Spans and metrics of queries and pools, named by OpenTelemetry's conventions for databases, in a program that has its SDK:
 //
 //     import { instrument } from 'quickgres/recipes/opentelemetry.mjs';
-//     instrument(trace.getTracer('quickgres'));
+//     instrument({ tracer: trace.getTracer('quickgres'), meter: metrics.getMeter('quickgres'), pools: { main: pool } });
 //
 // https://opentelemetry.io/docs/specs/semconv/database/postgresql/
 
@@ -11,47 +11,105 @@ import { tracingChannel } from 'node:diagnostics_channel';
 const CLIENT = 2;
 const ERROR = 2;
 
-/**
- * Makes a span of each query.
- * @param {Tracer} tracer
- * @returns {function} stops it
- */
-export function instrument(tracer) {
+const SYSTEM = { 'db.system.name': 'postgresql' };
+
+/** Literals of a text, which may be values. */
+const LITERAL = /'[^']*'|(?<![\w$."])\d+(?:\.\d+)?\b/g;
+
+/** Bounds in seconds that the conventions give. */
+const advice = { explicitBucketBoundaries: [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10] };
+
+/** The command of a query: its tag, or the first word of its text. */
+const operationOf = ({ batchSize, result, text }) =>
+  batchSize > 1 ? 'BATCH' : (result?.cmd ?? /^[\s(;]*([a-z]+)/i.exec(text)?.[1].toUpperCase());
+
+/** What spans and metrics say about a query that is over. */
+function attributesOf(query) {
+  const { database, error, host, port } = query;
+  return {
+    ...SYSTEM,
+    'db.operation.name': operationOf(query),
+    ...(host !== undefined && { 'server.address': host }),
+    ...(port !== undefined && { 'server.port': port }),
+    ...(database !== undefined && { 'db.namespace': database }),
+    ...(error?.name === 'PostgresError' && { 'db.response.status_code': error.code }),
+    ...(error !== undefined && { 'error.type': error.code || error.name })
+  };
+}
+
+/** Makes a span of each query, from the call to its end. */
+function spansOf(tracer, text) {
   const spans = new WeakMap();
-  const subscribers = {
+  return {
     start(query) {
-      spans.set(
-        query,
-        tracer.startSpan('postgresql', {
-          kind: CLIENT,
-          attributes: {
-            'db.system.name': 'postgresql',
-            'db.query.text': query.text,
-            'db.operation.batch.size': query.batchSize > 1 ? query.batchSize : undefined
-          }
-        })
-      );
-    },
-    error(query) {
-      const span = spans.get(query);
-      const { code, name, message } = query.error;
-      if (name === 'PostgresError') span.setAttribute('db.response.status_code', code);
-      span.setAttribute('error.type', code || name);
-      span.setStatus({ code: ERROR, message });
+      const attributes = {
+        ...SYSTEM,
+        'db.query.text': text(query.text),
+        ...(query.batchSize > 1 && { 'db.operation.batch.size': query.batchSize })
+      };
+      spans.set(query, tracer.startSpan('postgresql', { kind: CLIENT, attributes }));
     },
     asyncEnd(query) {
       const span = spans.get(query);
-      // Where a query was asked before the connection was there, this is known only now.
-      if (query.host !== undefined) span.setAttribute('server.address', query.host);
-      if (query.port !== undefined) span.setAttribute('server.port', query.port);
-      if (query.database !== undefined) span.setAttribute('db.namespace', query.database);
-      const operation = query.result?.cmd;
-      if (operation !== undefined) span.setAttribute('db.operation.name', operation);
-      span.updateName([operation, query.database].filter(Boolean).join(' ') || 'postgresql');
+      if (span === undefined) return; // it began before instrument()
+      const { database, error } = query;
+      span.setAttributes(attributesOf(query));
+      if (error !== undefined) span.setStatus({ code: ERROR, message: error.message });
+      span.updateName([operationOf(query), database].filter(Boolean).join(' ') || 'postgresql');
       span.end();
     }
   };
-  const channel = tracingChannel('quickgres:query');
+}
+
+/** Observes pools, whose stats tell the present. @returns {function} stops it */
+function observe(meter, pools) {
+  const count = meter.createObservableUpDownCounter('db.client.connection.count', { unit: '{connection}' });
+  const most = meter.createObservableUpDownCounter('db.client.connection.max', { unit: '{connection}' });
+  const pending = meter.createObservableUpDownCounter('db.client.connection.pending_requests', { unit: '{request}' });
+  const look = observer => {
+    for (const [name, { stats }] of Object.entries(pools)) {
+      const ofPool = { 'db.client.connection.pool.name': name };
+      observer.observe(count, stats.idle, { ...ofPool, 'db.client.connection.state': 'idle' });
+      observer.observe(count, stats.connected - stats.idle, { ...ofPool, 'db.client.connection.state': 'used' });
+      observer.observe(most, stats.size, ofPool);
+      observer.observe(pending, stats.waiting, ofPool);
+    }
+  };
+  meter.addBatchObservableCallback(look, [count, most, pending]);
+  return () => meter.removeBatchObservableCallback(look, [count, most, pending]);
+}
+
+/** Subscribes to a channel. @returns {function} stops it */
+function subscribe(name, subscribers) {
+  const channel = tracingChannel(name);
   channel.subscribe(subscribers);
   return () => channel.unsubscribe(subscribers);
+}
+
+/**
+ * Makes spans and metrics of all queries of the program; opentelemetry.d.mts describes it.
+ * @returns {function} stops it
+ */
+export function instrument({ tracer, meter, pools = {}, text = given => given.replace(LITERAL, '?') }) {
+  const stops = [];
+  if (tracer !== undefined) stops.push(subscribe('quickgres:query', spansOf(tracer, text)));
+  if (meter !== undefined) {
+    const durations = meter.createHistogram('db.client.operation.duration', { unit: 's', advice });
+    const asyncEnd = query => durations.record(query.duration / 1000, attributesOf(query));
+    stops.push(subscribe('quickgres:query', { asyncEnd }), observe(meter, pools));
+
+    const names = Object.keys(pools);
+    const ofPool = names.length === 1 ? { 'db.client.connection.pool.name': names[0] } : {}; // a wait does not name its pool
+    const waits = meter.createHistogram('db.client.connection.wait_time', { unit: 's', advice });
+    const timeouts = meter.createCounter('db.client.connection.timeouts', { unit: '{timeout}' });
+    stops.push(
+      subscribe('quickgres:pool', {
+        asyncEnd({ error, waited }) {
+          if (error === undefined) waits.record(waited / 1000, ofPool);
+          else if (error.name === 'TimeoutError') timeouts.add(1, ofPool);
+        }
+      })
+    );
+  }
+  return () => stops.forEach(stop => stop());
 }

@@ -64,6 +64,9 @@ import type {
   Value,
   Values
 } from 'quickgres';
+import { Pool } from 'quickgres/pool';
+import type { TracedWait } from 'quickgres/pool';
+import { instrument } from 'quickgres/recipes/opentelemetry.mjs';
 
 type Same<A, B> = (<X>() => X extends A ? 1 : 2) extends <X>() => X extends B ? 1 : 2 ? true : false;
 /** Compiles only where a type is exactly another one. */
@@ -312,6 +315,19 @@ async function errors(client: Client): Promise<void> {
   tracingChannel('quickgres:query').asyncEnd.subscribe(onend);
   await client.query('SELECT 1');
   tracingChannel('quickgres:query').asyncEnd.unsubscribe(onend);
+  const channel = tracingChannel<unknown, TracedQuery>('quickgres:query');
+  const waits = tracingChannel<unknown, TracedWait>('quickgres:pool');
+  const ignored = (): void => {};
+  channel.subscribe({
+    start: ({ text, waited }) => same<[typeof text, typeof waited], [string, number | undefined]>(true),
+    end: ignored,
+    asyncStart: ignored,
+    asyncEnd: ({ duration }) => same<typeof duration, number | undefined>(true),
+    error: ignored
+  });
+  waits.asyncEnd.subscribe(wait => assert.ok((wait as TracedWait).waiting > 0));
+  const stop: () => void = instrument({ pools: { main: new Pool() }, text: sql => sql.slice(0, 10) });
+  stop();
   assert.deepEqual(traced, ['SELECT 1', undefined, 1, undefined, client.processId]);
   const error: unknown = await client.query('SELECT 1 / 0').catch(error => error);
   if (!(error instanceof PostgresError)) throw error;

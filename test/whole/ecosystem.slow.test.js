@@ -439,7 +439,7 @@ describe('The ecosystem', () => {
   });
 
   describe('OpenTelemetry', () => {
-    let api, exporter, provider, stop;
+    let api, exporter, instrument, provider, sdk, stop;
     before(() => {
       api = require('../ecosystem/node_modules/@opentelemetry/api');
       const {
@@ -449,7 +449,9 @@ describe('The ecosystem', () => {
       } = require('../ecosystem/node_modules/@opentelemetry/sdk-trace-base');
       exporter = new InMemorySpanExporter();
       provider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] });
-      stop = require('quickgres/recipes/opentelemetry.mjs').instrument(provider.getTracer('test'));
+      sdk = require('../ecosystem/node_modules/@opentelemetry/sdk-metrics');
+      ({ instrument } = require('quickgres/recipes/opentelemetry.mjs'));
+      stop = instrument({ tracer: provider.getTracer('test') });
     });
     after(() => stop());
     beforeEach(() => exporter.reset());
@@ -474,7 +476,8 @@ describe('The ecosystem', () => {
       assert.equal(query.kind, api.SpanKind.CLIENT);
       assert.deepEqual(error.attributes, {
         'db.system.name': 'postgresql',
-        'db.query.text': 'SELECT 1 / 0',
+        'db.query.text': 'SELECT ? / ?',
+        'db.operation.name': 'SELECT',
         'db.response.status_code': '22012',
         'error.type': '22012',
         ...place
@@ -482,7 +485,8 @@ describe('The ecosystem', () => {
       assert.deepEqual(error.status, { code: api.SpanStatusCode.ERROR, message: 'division by zero' });
       assert.deepEqual(batch.attributes, {
         'db.system.name': 'postgresql',
-        'db.query.text': 'SELECT 1; SELECT 2',
+        'db.query.text': 'SELECT ?; SELECT ?',
+        'db.operation.name': 'BATCH',
         'db.operation.batch.size': 2,
         ...place
       });
@@ -501,6 +505,53 @@ describe('The ecosystem', () => {
       assert.equal(span.attributes['error.type'], 'ECONNREFUSED');
       assert.equal(span.attributes['db.response.status_code'], undefined);
       assert.equal(span.status.code, api.SpanStatusCode.ERROR);
+    });
+
+    it('gets metrics of queries and pools, named by its conventions', async () => {
+      const metrics = new sdk.InMemoryMetricExporter(sdk.AggregationTemporality.CUMULATIVE);
+      const reader = new sdk.PeriodicExportingMetricReader({ exporter: metrics, exportIntervalMillis: 1e8 });
+      const meter = new sdk.MeterProvider({ readers: [reader] }).getMeter('test');
+      const pool = new Pool(server.config, { size: 1, acquire_timeout: 100 });
+      await pool.query('SELECT 1');
+      const stopMetrics = instrument({ meter, pools: { main: pool } });
+      let finish;
+      const owner = pool.connection(() => new Promise(resolve => (finish = resolve)));
+      while (finish === undefined) await new Promise(setImmediate);
+      await assert.rejects(pool.query('SELECT 2'), { code: '53300' });
+      const waiting = pool.query('SELECT 3');
+      await reader.forceFlush();
+      finish();
+      await Promise.all([owner, waiting]);
+      await reader.forceFlush();
+      stopMetrics();
+      await pool.end();
+      const [during, after] = metrics
+        .getMetrics()
+        .map(({ scopeMetrics }) =>
+          Object.fromEntries(
+            scopeMetrics[0].metrics.map(({ descriptor, dataPoints }) => [
+              descriptor.name,
+              dataPoints.map(({ attributes, value }) => [attributes, value])
+            ])
+          )
+        );
+      const name = { 'db.client.connection.pool.name': 'main' };
+      assert.deepEqual(during['db.client.connection.count'], [
+        [{ ...name, 'db.client.connection.state': 'idle' }, 0],
+        [{ ...name, 'db.client.connection.state': 'used' }, 1]
+      ]);
+      assert.deepEqual(during['db.client.connection.max'], [[name, 1]]);
+      assert.deepEqual(during['db.client.connection.pending_requests'], [[name, 1]]);
+      assert.deepEqual(during['db.client.connection.timeouts'], [[name, 1]]);
+      assert.deepEqual(after['db.client.connection.pending_requests'], [[name, 0]]);
+      assert.equal(after['db.client.connection.wait_time'][0][1].count, 1);
+      const durations = after['db.client.operation.duration'];
+      const counts = durations.map(([attributes, { count }]) => [attributes['error.type'], count]);
+      assert.deepEqual(counts.slice(0, 2), [
+        ['53300', 1],
+        [undefined, 1]
+      ]);
+      await reader.shutdown();
     });
   });
 });
