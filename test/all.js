@@ -25,6 +25,7 @@ const { status } = spawnSync(
     '--parallel',
     '--jobs',
     availableParallelism(),
+    '--timeout=60000', // coverage and servers that start take longer
     ...args,
     ...['test/*/', 'test/core/*/'].map(folder => `${folder}*${slow ? '.slow' : ''}.test.js`)
   ],

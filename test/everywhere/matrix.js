@@ -56,6 +56,8 @@ const onNode = (version, server, parts, files = SUITE) => ({
     '--parallel',
     '--jobs',
     String(os.availableParallelism()),
+    '--timeout',
+    '60000',
     '--require',
     path.join(__dirname, 'limits.js')
   ],

@@ -2,6 +2,9 @@
 
 // Mocha's root hooks. package.json names this file, so that every process has them, whichever test file comes first.
 
+/** The limit of a test in milliseconds, which package.json sets. A slow one that names none has a minute. */
+const DEFAULT = 10000;
+
 const sessions = new Set();
 const endings = new Set();
 
@@ -40,6 +43,11 @@ module.exports = {
   },
 
   mochaHooks: {
+    beforeEach() {
+      const test = this.currentTest;
+      if (/\.slow\.test\.js$/.test(test.file) && test.timeout() === DEFAULT) test.timeout(60000);
+    },
+
     async afterEach() {
       const failed = this.currentTest.state === 'failed';
       const open = [...sessions];
