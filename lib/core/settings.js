@@ -12,12 +12,17 @@ const MOST = 16;
 const ESCAPING = /^(?:abort|begin|call|commit|declare|discard|do|end|prepare|reset|rollback|set|start)$/;
 const ENDING = /^(?:abort|commit|end|reset)$/;
 
+/** PREPARE of a statement, and ROLLBACK to a savepoint. */
+const PREPARE = /^prepare\s+(?!transaction\b)\w/i;
+const ROLLBACK_TO = /^rollback\s+(?:(?:work|transaction)\s+)?to\b/i;
+
 function escapes(text, inBlock) {
   const word = firstWord(text);
   if (!inBlock || ENDING.test(word)) return ESCAPING.test(word);
-  if (word === 'rollback') return !/^[\s;]*rollback\s+(?:(?:work|transaction)\s+)?to\b/i.test(text);
-  if (word === 'set') return !isLocalSet(statementsOf(text).find(firstWord));
-  return word === 'prepare' && !/^[\s;]*prepare\s+(?!transaction\b)\w/i.test(text);
+  if (!/^(?:rollback|set|prepare)$/.test(word)) return false;
+  const statement = statementsOf(text).find(firstWord).trimStart();
+  if (word === 'set') return !isLocalSet(statement);
+  return !(word === 'prepare' ? PREPARE : ROLLBACK_TO).test(statement);
 }
 
 function valueOf(value, name) {

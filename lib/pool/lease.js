@@ -23,6 +23,7 @@ const LASTING = /^(?:deallocate|discard|listen|prepare|reset|set|unlisten)$/;
 
 /** @throws {UsageError} for a text of a transaction or cursor with a statement that outlives it */
 function refuseLasting(text) {
+  if (!text.includes(';') && !LASTING.test(firstWord(text))) return;
   for (const each of statementsOf(text)) {
     const word = firstWord(each);
     if (!LASTING.test(word) || (word === 'set' && isLocalSet(each)) || /^\s*prepare\s+transaction\b/i.test(each))

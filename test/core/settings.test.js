@@ -420,6 +420,7 @@ describe('A session with settings', () => {
         'SAVEPOINT a',
         'SET LOCAL a.b = 1',
         'ROLLBACK TO a',
+        '/* back */ ROLLBACK /* all */ TO a',
         'SET CONSTRAINTS ALL DEFERRED',
         "DO 'BEGIN END'",
         'RELEASE a'

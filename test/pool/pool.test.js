@@ -264,6 +264,7 @@ describe('A Pool', () => {
         tx => tx.query(text),
         tx => tx.batch(['SELECT 1', text]),
         tx => tx.simpleQuery(`SELECT ';'; ${text}`),
+        tx => tx.simpleQuery(`SELECT $$'$$, E'\\''; ${text}; SELECT $$'$$ /* /* */ ' */`),
         tx => tx.transaction(inner => inner.query(text))
       ]) {
         await assert.rejects(pool.transaction(ask), refused, text);
@@ -279,7 +280,9 @@ describe('A Pool', () => {
       "SET LOCAL a.b = 'c'",
       'SET LOCAL "a"."b" = 1',
       'SET TRANSACTION READ ONLY',
-      'SET CONSTRAINTS ALL IMMEDIATE'
+      'SET CONSTRAINTS ALL IMMEDIATE',
+      "/* /* */ SET a.b = 1; */ DO $body$ BEGIN PERFORM '$$'; RESET a.b; END $body$",
+      "SELECT E'\\'; SET a.b = 1'"
     ]) {
       await pool.transaction(async tx => {
         await tx.simpleQuery(`${text}; SELECT '; SET a.b = 1'`);
