@@ -3,7 +3,7 @@
 const { late } = require('./late');
 const { ConnectionError, UsageError, isOurs, takeParameter } = require('./protocol');
 const { checkNoMore } = require('./options');
-const { Pipeline, unhindered } = require('./pipeline');
+const { debug, Pipeline, unhindered } = require('./pipeline');
 const rows = require('./rows');
 const requests = require('./requests');
 const { Steps } = require('./steps');
@@ -167,8 +167,8 @@ class Client extends Steps {
       void [later.transaction, rows.decoders]; // meanwhile: later there may be no descriptor for their files
       await connected;
     } catch (error) {
-      // An error made in a socket's event would not show the awaiting caller.
-      if (isOurs(error)) Error.captureStackTrace?.(error);
+      // An error made in a socket's event, or by a config behind an await, would not show the awaiting caller.
+      if (isOurs(error) || error instanceof TypeError) Error.captureStackTrace?.(error);
       if (!signal.aborted) this.#close(error, error.message, error.code);
       throw error;
     }
@@ -181,6 +181,15 @@ class Client extends Steps {
     this.serverParameters = session.parameters;
     this.backendKey = session.backendKey;
     this.processId = session.processId;
+    const { host, port, config } = session;
+    debug(
+      'process %s: connected to %s:%s, database %s, user %s',
+      this.processId,
+      host,
+      port,
+      config.database,
+      config.user
+    );
     if (!this.#referenced) session.socket.unref();
     const { cancel } = session;
     session.cancel = () => cancel((this.#aborting ??= new Abort()));
@@ -203,6 +212,7 @@ class Client extends Steps {
     const session = this.#session;
     this.state = 'closed';
     this.#session = null;
+    debug('process %s: not connected: %s', session?.processId, message);
     // Queries have waited for connect() and reject as it does: it need not be handled as well.
     if (session === null && this.#ending === undefined && this.#pipeline.waited) this.#connecting?.catch(() => {});
     this.#aborting?.abort(new ConnectionError(message, { code, cause: error }));

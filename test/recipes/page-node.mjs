@@ -45,6 +45,7 @@ export const pbkdf2 = async (password, salt, iterations, length) =>
       8 * length
     )
   );
+export const debuglog = () => () => {};
 export const promisify = asynchronous => asynchronous;
 export const inspect = { custom: Symbol.for('nodejs.util.inspect.custom') };
 export const randomBytes = length => Buffer.from(crypto.getRandomValues(new Uint8Array(length)));

@@ -77,7 +77,8 @@ function showAwaiting(error, hide) {
 
 /** For a `.catch`: gives an error that a timer or a socket has made the stack of the awaiting function. */
 function rejectAgain(error) {
-  if (error instanceof PostgresError || error instanceof TimeoutError) Error.captureStackTrace?.(error, rejectAgain);
+  if (error instanceof PostgresError || error instanceof TimeoutError || error instanceof TypeError)
+    Error.captureStackTrace?.(error, rejectAgain);
   throw again(error, rejectAgain);
 }
 

@@ -20,7 +20,7 @@ const { DROPPED, QueryRequest } = require('./query');
 const { leftInside, runInside, waitsForItself } = require('./inside');
 const { CloseRequest, ping } = require('./close');
 const { Scope } = require('./scope');
-const { channel, trace } = require('./tracing');
+const { channel, debug, trace } = require('./tracing');
 const { own, send } = require('./lease');
 const cancel = require('./cancel');
 const limits = require('./limits');
@@ -51,6 +51,7 @@ module.exports = {
   unhindered,
   waitsForItself,
   channel,
+  debug,
   trace,
   ...sql,
   ...cancel,

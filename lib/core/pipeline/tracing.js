@@ -8,6 +8,16 @@ const { DROPPED } = require('./query');
 
 const channel = tracingChannel('quickgres:query');
 
+/** Prints what it is called with if NODE_DEBUG has `quickgres`. */
+const debug = require('node:util').debuglog('quickgres');
+
+if (debug.enabled)
+  channel.asyncEnd.subscribe(({ text, duration, waited, firstByte, processId, error, result }) => {
+    const [all, wait, first] = [duration, waited, firstByte].map(ms => ms?.toFixed(1) ?? '-');
+    const outcome = error?.message ?? `${result.cmd ?? 'batch'} ${result.rowCount}`;
+    debug('process %s: %s ms, waited %s, first byte %s: %s: %s', processId, all, wait, first, outcome, text);
+  });
+
 /** A connection, as far as it is known. @param {Pipeline} [pipeline] */
 function endpointOf({ session = {} } = {}) {
   const { host, port, processId, config } = session;
@@ -168,4 +178,4 @@ async function traceWait(text, run) {
   }
 }
 
-module.exports = { channel, trace, traceCall, traceFronts, traceWait };
+module.exports = { channel, debug, trace, traceCall, traceFronts, traceWait };

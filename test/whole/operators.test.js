@@ -1,0 +1,172 @@
+'use strict';
+
+// The table of lib/DEPLOYING.md: what an operator sees of what happens.
+
+const assert = require('node:assert/strict');
+const { spawnSync } = require('node:child_process');
+const { tracingChannel } = require('node:diagnostics_channel');
+const { once } = require('node:events');
+const fs = require('node:fs');
+const path = require('node:path');
+const { Writable } = require('node:stream');
+const { Client } = require('../..');
+const { Statements } = require('../../lib/core/pipeline/statements');
+const { Pool } = require('../../lib/pool');
+const { endAfterTest } = require('../support/hooks');
+const { connected, sharedServer } = require('../support');
+
+const root = path.join(__dirname, '../..');
+const turn = () => new Promise(setImmediate);
+
+/** What happens, as the rows of the table say it. */
+const ROWS = [
+  ...fs
+    .readFileSync(path.join(root, 'lib/DEPLOYING.md'), 'utf8')
+    .split('## What you see')[1]
+    .split('\n## ')[0]
+    .matchAll(/^\| ([a-z][\w ]*)[:|]/gm)
+]
+  .map(([, what]) => what.trim())
+  .slice(1);
+
+describe('What an operator sees', () => {
+  let config, seen;
+  const onend = query => seen.push(query);
+  const { asyncEnd } = tracingChannel('quickgres:query');
+  before(async () => {
+    ({ config } = await sharedServer());
+  });
+  beforeEach(() => {
+    seen = [];
+    asyncEnd.subscribe(onend);
+  });
+  afterEach(() => asyncEnd.unsubscribe(onend));
+
+  /** A pool, and the function that lets its owner end. */
+  async function owned(options) {
+    const pool = endAfterTest(new Pool(config, options));
+    await pool.query('SELECT 1');
+    let finish;
+    const owner = pool.transaction(async tx => {
+      await tx.query("SELECT 'leaked'");
+      await new Promise(resolve => (finish = resolve));
+    });
+    while (finish === undefined) await turn();
+    return { pool, finish, owner };
+  }
+
+  const happens = {
+    'slow query': async () => {
+      const pool = endAfterTest(new Pool(config));
+      const running = pool.query('SELECT pg_sleep(0.05)');
+      while (!pool.stats.holders.some(({ text }) => text === 'SELECT pg_sleep(0.05)')) await turn();
+      await running;
+      const { duration, firstByte } = seen.find(({ text }) => text.includes('pg_sleep'));
+      assert.ok(duration >= 49 && firstByte > 0);
+    },
+    exhaustion: async () => {
+      const { pool, finish, owner } = await owned({ size: 1, acquire_timeout: 50 });
+      const refused = pool.query('SELECT 2');
+      assert.equal(pool.stats.waiting, 1);
+      assert.equal(pool.stats.owned, 1);
+      await assert.rejects(refused, { code: '53300', message: /SELECT '…'/ });
+      assert.equal(seen.find(({ text }) => text === 'SELECT 2').error.code, '53300');
+      const waiting = pool.query('SELECT 3');
+      finish();
+      await Promise.all([owner, waiting]);
+      assert.ok(seen.find(({ text }) => text === 'SELECT 3').waited > 0);
+    },
+    leak: async () => {
+      const { pool, finish, owner } = await owned({ size: 2 });
+      const [{ owned: isOwned, text, time }] = pool.stats.holders;
+      assert.deepEqual([isOwned, text], [true, "SELECT '…'"]);
+      await turn();
+      assert.ok(pool.stats.holders[0].time > time);
+      finish();
+      await owner;
+    },
+    outage: async () => {
+      const errors = [];
+      const pool = endAfterTest(new Pool({ ...config, host: '127.0.0.1', port: 1 }));
+      pool.on('error', error => errors.push(error));
+      await assert.rejects(pool.query('SELECT 4'), { name: 'ConnectionError', message: /ECONNREFUSED/ });
+      assert.equal(seen[0].error.name, 'ConnectionError');
+      assert.equal(pool.stats.connected, 0);
+      await turn();
+      assert.equal(errors.length, 1);
+    },
+    failover: async () => {
+      const pool = endAfterTest(new Pool(config, { size: 1 }));
+      await pool.query('SELECT 5');
+      const lost = once(pool, 'error');
+      const error = await pool.query('SELECT pg_terminate_backend(pg_backend_pid())').catch(error => error);
+      await lost;
+      await pool.query('SELECT 5');
+      const [before, failed, after] = seen;
+      assert.equal(failed.error, error);
+      assert.ok(before.processId > 0 && after.processId > 0 && before.processId !== after.processId);
+    },
+    'pooler in transaction mode': async () => {
+      Statements.hasWarned = false;
+      const warnings = [];
+      const listen = warning => warnings.push(warning.message);
+      process.on('warning', listen);
+      for (let clients = 0; clients < 2; clients++) {
+        const client = await connected();
+        await client.query('SELECT 6');
+        await client.query("DO 'BEGIN EXECUTE ''DEALLOCATE ALL''; END'"); // as if another server answered
+        await client.query('SELECT 6');
+      }
+      await turn();
+      process.off('warning', listen);
+      assert.equal(warnings.length, 1);
+      assert.match(warnings[0], /statement_cache: 0/);
+    },
+    'slow reader': async () => {
+      const pool = endAfterTest(new Pool(config));
+      const reader = new Writable({ write() {} });
+      const text = "SELECT repeat('x', 1000) FROM generate_series(1, 100000)";
+      const reading = pool.queryTo(reader, text, [], { stall_timeout: 50 });
+      await assert.rejects(reading, {
+        name: 'TimeoutError',
+        code: '57014',
+        message: /took nothing for .*stall_timeout/
+      });
+      assert.equal(seen.find(each => each.text === text).error.code, '57014');
+    }
+  };
+
+  it('is in a table whose rows are tested here', () => assert.deepEqual(ROWS, Object.keys(happens)));
+
+  for (const [what, test] of Object.entries(happens)) it(`of this: ${what}`, test);
+
+  it('is printed with NODE_DEBUG=quickgres, and nothing without it', async () => {
+    const program = `
+      const { Client } = require(${JSON.stringify(root)});
+      const client = new Client(${JSON.stringify(config)});
+      client.connect();
+      client.query('SELECT $1::text', ['a secret']).then(() => client.query('SELECT 1 / 0')).catch(() => client.end());`;
+    const printed = env =>
+      spawnSync(process.execPath, ['-e', program], {
+        encoding: 'utf8',
+        env: { ...process.env, NODE_V8_COVERAGE: '', ...env }
+      }).stderr;
+    const lines = printed({ NODE_DEBUG: 'quickgres' }).trim().split('\n');
+    assert.equal(lines.length, 4, lines.join('\n'));
+    assert.match(lines[0], /connected to .*, database .*, user /);
+    assert.match(lines[1], /[\d.]+ ms, waited [\d.]+, first byte [\d.]+: SELECT 1: SELECT \$1::text$/);
+    assert.match(lines[2], /: division by zero: SELECT 1 \/ 0$/);
+    assert.match(lines[3], /not connected: the client was ended$/);
+    assert.ok(!lines.join().includes('a secret'));
+    assert.equal(printed({ NODE_DEBUG: '' }), '');
+  });
+
+  it('of a wrong config is an error that shows the caller', async () => {
+    const connectTo = async given => {
+      await new Client(given).connect();
+    };
+    const { name, stack } = await connectTo({ port: 'x' }).catch(error => error);
+    assert.equal(name, 'TypeError');
+    assert.match(stack, /at async connectTo/);
+  });
+});
