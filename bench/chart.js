@@ -93,7 +93,7 @@ function costsOf(tables) {
     .map(({ name, clients }) => ({
       title: CHARTED[name],
       bars: clients
-        .filter(({ runs }) => runs)
+        .filter(({ cpu }) => cpu)
         .map(({ client, label: name, cpu }) => ({ client, name, ...cpu, text: cpu.median.toPrecision(3) }))
     }));
 }

@@ -30,12 +30,14 @@ const STATEMENTS = {
   update: statement('change', 'UPDATE owners SET data = $1 WHERE id = $2'),
   rows: statement('strings', 'SELECT * FROM strings'),
   typed: statement('typed', 'SELECT * FROM typed'),
+  rowsUnicode: statement('strings_unicode', 'SELECT * FROM strings_unicode'),
+  typedUnicode: statement('typed_unicode', 'SELECT * FROM typed_unicode'),
   copyOut: statement('', 'COPY strings TO STDOUT'),
   // Every row is sent and parsed; one is stored, which shows that they were.
   copyIn: statement('', "COPY copied FROM STDIN WHERE c1 = '1'")
 };
 
-/** The ten columns of `typed`; `strings` has the same values as text, named c1 … c10. */
+/** The ten columns of `typed`; `strings` has the same values as text, named c1 … c10; in `…_unicode` each name has an umlaut. */
 const COLUMNS = [
   ['id', 'n::integer'],
   ['serial', 'n * 7919::bigint'],
@@ -56,11 +58,16 @@ const WIRE = `SELECT count(*) * ${7 + 4 * COLUMNS.length} + sum(${COLUMNS.map(
 
 /** Statements that make the tables. */
 function schema(rows) {
-  const typed = COLUMNS.map(([name, value]) => `${value} AS ${name}`);
+  const typed = COLUMNS.map(([name, value]) => `${value} AS ${name}`).join();
   const strings = COLUMNS.map(([name], index) => `${name}::text AS c${index + 1}`);
   return [
-    `CREATE UNLOGGED TABLE typed AS SELECT ${typed} FROM generate_series(1, ${rows}) AS n`,
-    `CREATE UNLOGGED TABLE strings AS SELECT ${strings} FROM typed`,
+    ...[
+      ['', typed],
+      ['_unicode', typed.replace("'User '", "'Jürgen '")]
+    ].flatMap(([suffix, columns]) => [
+      `CREATE UNLOGGED TABLE typed${suffix} AS SELECT ${columns} FROM generate_series(1, ${rows}) AS n`,
+      `CREATE UNLOGGED TABLE strings${suffix} AS SELECT ${strings} FROM typed${suffix}`
+    ]),
     'CREATE UNLOGGED TABLE copied (LIKE strings)',
     'CREATE UNLOGGED TABLE inserted (id integer, name text)',
     `CREATE UNLOGGED TABLE owners (id integer PRIMARY KEY, data text) WITH (fillfactor = 50)`,

@@ -49,6 +49,7 @@ async function measure(work) {
 /** What turns are done with: a session, a list of them, or the client itself. */
 function openSessions(workload, adapter, target) {
   if (workload.own) return adapter;
+  if (workload.pool) return adapter.openPool(target);
   if (!workload.connections) return adapter.open(target);
   return Promise.all(Array.from({ length: workload.connections }, () => adapter.open(target)));
 }
@@ -69,6 +70,7 @@ async function main(spec) {
   if (spec.workload === 'require') return load(adapter);
   const workload = require('./workloads')[spec.workload];
   const context = { ...spec, adapter };
+  if (workload.pool && !adapter.openPool) return { cannot: 'has no pool' };
   const sessions = await openSessions(workload, adapter, spec.target);
   const method = METHODS[spec.workload];
   if (method && !sessions[method]) return { cannot: `has no ${method}` };

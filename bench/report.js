@@ -65,19 +65,19 @@ function table({ workload, link }, options, entries) {
   const clients = entries.map(({ client, label, runs, cannot }) => {
     if (!runs.length) return { client, label, cannot };
     const figures = Object.entries(FIGURES).map(([figure, of]) => [figure, summary(runs.map(of))]);
-    return { client, label, ...Object.fromEntries(figures), runs };
+    return { client, label, rounds: runs.length, ...Object.fromEntries(figures), runs };
   });
   return { name, workload, link, title: title(workloads[workload].title, options) + LINKS[link], clients };
 }
 
 /** Cells of a table: a line a client, without those that another line stands for. */
 function cells({ clients }) {
-  const ours = clients.find(({ client, runs }) => client === OURS && runs);
+  const ours = clients.find(({ client, cpu }) => client === OURS && cpu);
   const names = Object.keys(FIGURES);
-  const spread = clients.some(({ runs }) => runs && runs.length > 1);
+  const spread = clients.some(({ rounds }) => rounds > 1);
   const head = ['', ...names.flatMap(name => [HEADINGS[name], ...(spread ? ['spread'] : []), '/ ours'])];
   const lines = clients.map(entry => {
-    if (!entry.runs) return [entry.label, `– ${entry.cannot}`];
+    if (!entry.cpu) return [entry.label, `– ${entry.cannot}`];
     return [
       entry.label,
       ...names.flatMap(name => {
@@ -127,10 +127,10 @@ function markdown(table) {
 function compare(tables) {
   return tables.flatMap(({ name, workload, link, clients }) => {
     const { aims = {} } = workloads[workload];
-    const ours = clients.find(({ client, runs }) => client === OURS && runs);
+    const ours = clients.find(({ client, cpu }) => client === OURS && cpu);
     if (!ours || link !== workloads[workload].links[0]) return [];
     return clients
-      .filter(({ client, runs }) => aims[client] && runs)
+      .filter(({ client, cpu }) => aims[client] && cpu)
       .map(entry => ({
         name,
         label: entry.label,
@@ -151,7 +151,7 @@ function compareOwn(tables) {
   const find = name =>
     tables
       .filter(table => table.name === name)
-      .flatMap(({ clients }) => clients.filter(({ client, runs }) => client === OURS && runs));
+      .flatMap(({ clients }) => clients.filter(({ client, cpu }) => client === OURS && cpu));
   return OWN_AIMS.flatMap(([name, other, aim]) => {
     const [[one], [two]] = [find(name), find(other)];
     return one && two ? [{ name, label: `our ${other}`, aim, ratio: one.cpu.median / two.cpu.median }] : [];
@@ -228,8 +228,10 @@ function write(results, directory, name, isPart = false) {
     );
     results = { ...results, tables: names.filter(each => all.has(each)).map(each => all.get(each)) };
   }
-  fs.writeFileSync(file('json'), `${JSON.stringify(results, null, 1)}\n`);
+  fs.writeFileSync(file('json'), json(results));
   fs.writeFileSync(file('md'), document(results, name));
+  if (name === 'results' && directory === path.join(__dirname, 'results'))
+    publish(path.join(__dirname, '../README.md'), results.tables);
   const http = path.join(directory, 'http.json');
   fs.writeFileSync(
     file('svg'),
@@ -237,4 +239,62 @@ function write(results, directory, name, isPart = false) {
   );
 }
 
-module.exports = { title, table, text, aims, against, write, short };
+/** Without the single runs, a line for each client. */
+function json(results) {
+  const figures = (key, value) =>
+    key === 'runs' ? undefined : typeof value === 'number' ? Number(value.toPrecision(5)) : value;
+  const lines = list => `[\n${list.map(each => JSON.stringify(each, figures)).join(',\n')}\n]`;
+  const tables = results.tables.map(
+    ({ clients, ...rest }) => `${JSON.stringify(rest).slice(0, -1)},"clients":${lines(clients)}}`
+  );
+  return `${JSON.stringify({ ...results, tables: undefined }).slice(0, -1)},"tables":[\n${tables.join(',\n')}\n]}\n`;
+}
+
+/** The lines of README's table: the workload, its unit, and the line for the same over TLS or with an umlaut in each row. */
+const PUBLISHED = {
+  'select-pipelined': 'select of a row by its key, 1,000 in flight: per query',
+  'select-pipelined@tls': 'the same over TLS',
+  'select-sequential': 'select of a row by its key, one after the other: per query',
+  'select-sequential@tls': 'the same over TLS',
+  transactions: 'transaction of a select and an update, 20 at a time, default pools: per transaction',
+  'transactions@tls': 'the same over TLS',
+  'rows-one-column': 'rows of ten columns, one of them read: per row',
+  'rows-objects-typed': 'rows of ten columns, decoded into objects: per row',
+  'rows-objects-typed-unicode': 'the same, with an umlaut in each row',
+  'rows-objects-typed@tls': 'the same over TLS, without umlauts',
+  connect: 'connect, first row, close',
+  'connect@tls': 'the same over TLS'
+};
+
+const COMPARED = ['floor', 'libpq', OURS, 'pg', 'pg-pipeline', 'postgres', 'bun'];
+
+/** README's table, CPU in µs. */
+function published(tables) {
+  const line = cells => `| ${cells.join(' | ')} |`;
+  const cell = (entry, client) =>
+    entry?.cpu === undefined ? '–' : client === OURS ? `**${short(entry.cpu.median)}**` : short(entry.cpu.median);
+  return [
+    '| | floor | libpq | Quickgres | `pg` | `pg`, pipelined | `postgres` | Bun |',
+    `|---${'|---:'.repeat(COMPARED.length)}|`,
+    ...Object.entries(PUBLISHED).flatMap(([name, title]) => {
+      const found = tables.find(table => table.name === name);
+      if (found === undefined) return [];
+      const entryOf = client => found.clients.find(each => each.client === client);
+      return [line([title, ...COMPARED.map(client => cell(entryOf(client), client))])];
+    })
+  ].join('\n');
+}
+
+const PLACE = /(?<=<!-- made by bench\/run.js -->\n)[^]*?(?=\n<!-- end of bench\/run.js -->)/;
+
+/** Puts the table into a document, which has comments around its place. */
+function publish(file, tables) {
+  const before = fs.readFileSync(file, 'utf8');
+  if (!PLACE.test(before)) throw new Error(`${file} has no place for the table`);
+  fs.writeFileSync(
+    file,
+    before.replace(PLACE, () => published(tables))
+  );
+}
+
+module.exports = { publish, title, table, text, aims, against, write, short };

@@ -10,6 +10,7 @@
 //   own         the turn opens its connections itself
 //   processes, connections   how many there are of each
 //   login       what to connect with, where it is not the user that needs no password
+//   pool        the session is a pool with its defaults
 //   before      SQL that is run before
 //   warmup      seconds at least that do not count, where half a second makes too few calls to be compiled
 //   kept        what memory is: after a garbage collection, what the result holds
@@ -24,6 +25,7 @@ const IN_FLIGHT = 1000;
 const BATCH = 100;
 const SESSIONS = 200; // in flight on each connection
 const CURSOR = 1000;
+const TRANSACTIONS = 20; // in flight
 
 /** @throws {Error} unless both are the same */
 function expect(actual, expected, what) {
@@ -44,7 +46,7 @@ function checkId(session, result, id) {
 }
 
 /** What is read from the table whose columns are not all text. */
-const TYPED = ['typed', 'decoded', 'binary'];
+const TYPED = ['typed', 'binary'];
 
 /** A workload that reads all rows, then does something with them. */
 function readingRows(title, as, use = () => {}, more) {
@@ -52,7 +54,8 @@ function readingRows(title, as, use = () => {}, more) {
     title: `{rows} ten-column rows, ${title}`,
     operations: 'rows',
     async turn(session, context) {
-      const rows = await session.read(TYPED.includes(as) ? S.typed : S.rows, as);
+      const table = TYPED.includes(as) ? 'typed' : 'rows';
+      const rows = await session.read(S[this.unicode ? `${table}Unicode` : table], as);
       expect(typeof rows === 'number' ? rows : rows.length, context.rows, 'rows');
       use(rows, context);
     },
@@ -122,6 +125,26 @@ module.exports = {
         context.inserts || (context.inserts = context.ids.map((id, index) => [String(index), `name of ${id}`]));
       return burst(session, S.insert, lists);
     }
+  },
+
+  transactions: {
+    title: 'Transaction of a select and an update, 20 at a time, default pools',
+    links: ['unix', 'tls'],
+    operations: TRANSACTIONS,
+    pool: true,
+    async turn(pool, context) {
+      context.turn = ((context.turn ?? -1) + 1) % (OWNERS / TRANSACTIONS);
+      const ids = Array.from({ length: TRANSACTIONS }, (_, i) => String(1 + context.turn * TRANSACTIONS + i));
+      await Promise.all(
+        ids.map(id =>
+          pool.transaction(async query => {
+            const [row] = pool.rows(await query(S.owner, [id]));
+            await query(S.update, [row.data.slice(1) + row.data[0], id]);
+          })
+        )
+      );
+    },
+    aims: { pg: 0.95 }
   },
 
   sessions: {
@@ -211,21 +234,12 @@ module.exports = {
     (rows, context) => {
       expect(rows[context.rows - 1].hash.length, 32, 'length of hash');
     },
-    { aims: { pg: 0.6, 'pg-pipeline': 0.6, postgres: 0.5 } }
+    { links: ['unix', 'tls'], aims: { pg: 0.6, 'pg-pipeline': 0.6, postgres: 0.5 } }
   ),
 
   'rows-arrays': readingRows('as arrays of strings', 'arrays', (rows, context) => {
     expect(rows[context.rows - 1][9].length, 32, 'length of the last column');
   }),
-  'rows-decoded': readingRows(
-    'ten types, as objects of JavaScript values',
-    'decoded',
-    (rows, context) => {
-      expect(typeof rows[context.rows - 1].id, 'number', 'type of id');
-    },
-    { aims: { pg: 0.6, 'pg-pipeline': 0.6 } }
-  ),
-
   'rows-binary': readingRows('ten types, binary format, untouched', 'binary'),
 
   'rows-kept': readingRows(
@@ -345,5 +359,16 @@ module.exports = {
     turn: adapter => adapter.load()
   }
 };
+
+// Those that make strings of all columns: the others read no name.
+for (const name of ['rows-all-columns', 'rows-objects', 'rows-objects-typed', 'rows-arrays']) {
+  const workload = module.exports[name];
+  module.exports[`${name}-unicode`] = {
+    ...workload,
+    title: `${workload.title}, with an umlaut in each row`,
+    links: ['unix'],
+    unicode: true
+  };
+}
 
 for (const workload of Object.values(module.exports)) workload.links = workload.links || ['unix'];

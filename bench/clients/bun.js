@@ -25,12 +25,12 @@ class BunSession {
   }
 }
 
-function connect({ path, host, port, user, password, database, tls }) {
+function connect({ path, host, port, user, password, database, tls }, options = { max: 1 }) {
   const { SQL } = require('bun');
   const where = path ? { path } : { hostname: host };
   const secure = tls ? { rejectUnauthorized: false } : undefined;
   const login = { username: user, password, database };
-  return new SQL({ adapter: 'postgres', ...where, port, ...login, tls: secure, max: 1 });
+  return new SQL({ adapter: 'postgres', ...where, port, ...login, tls: secure, ...options });
 }
 
 const NO_STREAM = 'gives whole results only';
@@ -56,6 +56,15 @@ module.exports = {
     const sql = connect(target);
     await sql.connect();
     return new BunSession(sql);
+  },
+
+  openPool(target) {
+    const sql = connect(target, {});
+    return {
+      transaction: work => sql.begin(tx => work(({ text }, values) => tx.unsafe(text, values))),
+      rows: result => result,
+      end: () => sql.end()
+    };
   },
 
   async firstRow(target, { text }, values) {

@@ -7,4 +7,4 @@ const { adapter } = require('./quickgres');
 
 const file = process.env.BENCH_MODULE;
 
-module.exports = file ? adapter(path.relative('..', file) || file, file, true) : {};
+module.exports = file ? { ...adapter(path.relative('..', file) || file, file, true), openPool: undefined } : {};

@@ -8,6 +8,7 @@ module.exports = {
   ...adapter('pg, pipeline: true', true),
   cannot: {
     ...noBatch,
+    transactions: 'the same as pg',
     cursor: NO_PORTALS,
     'pass-null': NO_PORTALS,
     'pass-file': NO_PORTALS,

@@ -69,6 +69,25 @@ function adapter(label, pipelined) {
       return new PgSession(client);
     },
 
+    openPool({ directory, host, port, user, password, database, tls }) {
+      const ssl = tls ? { rejectUnauthorized: false } : false;
+      const pool = new (require('pg').Pool)({ host: directory || host, port, user, password, database, ssl });
+      return {
+        async transaction(work) {
+          const client = await pool.connect();
+          try {
+            await client.query('BEGIN');
+            await work(({ name, text }, values) => client.query({ name, text, values }));
+            await client.query('COMMIT');
+          } finally {
+            client.release();
+          }
+        },
+        rows: result => result.rows,
+        end: () => pool.end()
+      };
+    },
+
     async firstRow(target, statement, values) {
       const session = await this.open(target);
       const { rows } = await session.query({ text: statement.text }, values);

@@ -55,10 +55,11 @@ class PostgresSession {
 }
 
 /** One connection, which sends as much ahead as it is asked for. */
-function connect({ path, host, port, user, password, database, tls }) {
+const ONE = { max: 1, max_pipeline: 1e9, fetch_types: false };
+
+function connect({ path, host, port, user, password, database, tls }, options = ONE) {
   const ssl = tls ? { rejectUnauthorized: false } : false;
-  const one = { max: 1, max_pipeline: 1e9, fetch_types: false };
-  return require('postgres')({ path, host, port, user, password, database, ssl, ...one });
+  return require('postgres')({ path, host, port, user, password, database, ssl, ...options });
 }
 
 const JSON_LINES = 'postgres, JSON';
@@ -76,6 +77,16 @@ module.exports = {
     const sql = connect(target);
     await sql`SELECT 1`;
     return new PostgresSession(sql);
+  },
+
+  openPool(target) {
+    const sql = connect(target, {});
+    return {
+      transaction: work =>
+        sql.begin(tx => work((statement, values) => new PostgresSession(tx).query(statement, values))),
+      rows: result => result,
+      end: () => sql.end()
+    };
   },
 
   async firstRow(target, { text }, values) {

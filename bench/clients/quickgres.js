@@ -27,9 +27,9 @@ class QuickgresSession {
   }
 
   async read(statement, as) {
-    const format = as === 'decoded' ? { decode: true } : as === 'binary' ? this.binary : 0;
+    const format = as === 'binary' ? this.binary : 0;
     const result = await this.client.query(text(statement), [], format);
-    if (as === 'objects' || as === 'typed' || as === 'decoded') {
+    if (as === 'objects' || as === 'typed') {
       return result.objects ?? result.rows.map(row => row.toObject());
     }
     if (as === 'iterated') {
@@ -86,25 +86,26 @@ class QuickgresSession {
  *   connect(path), and queries only after that
  */
 function adapter(label, file, classic) {
+  const configOf = ({ user, password, auth, database, directory, host, port, tls }) => ({
+    user,
+    password,
+    database,
+    host: directory || host,
+    port,
+    require_auth: auth,
+    sslmode: tls ? 'require' : 'disable',
+    sslnegotiation: tls ? 'direct' : undefined
+  });
   const connect = target => {
     const { Client } = require(file);
-    const { user, password, auth, database, path: socket, directory, host, port, tls } = target;
-    if (classic) {
-      const client = new Client({ user, database, ...(password === undefined ? {} : { password }) });
-      const where = socket ? [socket] : [port, host, tls ? LOOSE : undefined];
-      return { client, connected: client.connect(...where) };
+    if (!classic) {
+      const client = new Client(configOf(target));
+      return { client, connected: client.connect() };
     }
-    const client = new Client({
-      user,
-      password,
-      database,
-      host: directory || host,
-      port,
-      require_auth: auth,
-      sslmode: tls ? 'require' : 'disable',
-      sslnegotiation: tls ? 'direct' : undefined
-    });
-    return { client, connected: client.connect() };
+    const { user, password, database, path: socket, host, port, tls } = target;
+    const client = new Client({ user, database, ...(password === undefined ? {} : { password }) });
+    const where = socket ? [socket] : [port, host, tls ? LOOSE : undefined];
+    return { client, connected: client.connect(...where) };
   };
   return {
     label,
@@ -116,6 +117,16 @@ function adapter(label, file, classic) {
       const session = new QuickgresSession(client, require(file).Client.BINARY);
       if (!client.batch) session.batch = undefined;
       return session;
+    },
+
+    openPool(target) {
+      const { Pool } = require(path.join(file, 'lib/pool'));
+      const pool = new Pool(configOf(target));
+      return {
+        transaction: work => pool.transaction(tx => work(({ text }, values) => tx.query(text, values))),
+        rows: result => result.rows,
+        end: () => pool.end()
+      };
     },
 
     async firstRow(target, statement, values) {

@@ -132,7 +132,7 @@ async function main() {
     const before = fs.existsSync(file) ? JSON.parse(fs.readFileSync(file)).filter(each => !isNew(each)) : [];
     const results = [...before, ...measured].sort((a, b) => orderOf(a) - orderOf(b));
     fs.mkdirSync(options.out, { recursive: true });
-    fs.writeFileSync(file, `${JSON.stringify(results, null, 2)}\n`);
+    fs.writeFileSync(file, `[\n${results.map(each => JSON.stringify(each)).join(',\n')}\n]\n`);
     fs.writeFileSync(path.join(options.out, 'http.md'), `${table(results)}\n`);
   } finally {
     await database.stop();

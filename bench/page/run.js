@@ -271,7 +271,6 @@ async function main(args) {
     const text = document(found);
     console.log(text);
     fs.mkdirSync(values.out, { recursive: true });
-    fs.writeFileSync(path.join(values.out, 'page.json'), `${JSON.stringify(found, null, 1)}\n`);
     fs.writeFileSync(path.join(values.out, 'page.md'), text);
     if (values.write) publish(found);
   } finally {
