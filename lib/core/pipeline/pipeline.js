@@ -154,8 +154,7 @@ class Pipeline {
   /** Sends a request now, or when its turn comes. */
   submit(request, scope) {
     // Only requests of a caller have a text.
-    if (channel.hasSubscribers && !request.traced && request.text !== undefined)
-      return trace(request, this, () => this.submit(request, scope));
+    if (channel.hasSubscribers && !request.traced && request.text !== undefined) return trace(request, this, scope);
     const { scopes } = this;
     const promise = request.open(scope);
     try {

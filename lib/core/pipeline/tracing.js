@@ -121,11 +121,11 @@ class Call {
   }
 }
 
-/** Submits a request and publishes it. */
-function trace(request, pipeline, submit) {
+/** Submits a request and publishes it. In `submit` a closure would cost each query a context. */
+function trace(request, pipeline, scope) {
   const call = new Call(request, pipeline);
   call.follow(request);
-  return call.run(submit);
+  return call.run(() => pipeline.submit(request, scope));
 }
 
 /** Publishes each BEGIN and SAVEPOINT in front of a request. */

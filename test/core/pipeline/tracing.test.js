@@ -238,6 +238,22 @@ describe('diagnostics', () => {
     await pool.end();
   });
 
+  it('leaves the SQL in the stack of an error that no code awaits', async () => {
+    const client = await connected();
+    const pool = new Pool((await sharedServer()).config);
+    for (const session of [client, pool]) {
+      const promise = session.query("SELECT 1 / 0, 'a secret'");
+      promise.catch(() => {});
+      while (!events.some(([name, { text }]) => name === 'asyncEnd' && text.includes('secret')))
+        await new Promise(setImmediate);
+      const { stack } = await promise.catch(error => error);
+      assert.match(stack, /in a query that no code awaits: SELECT 1 \/ 0, '…'$/);
+      assert.ok(!stack.includes('secret'));
+      events = [];
+    }
+    await pool.end();
+  });
+
   it('runs the stores that are bound to its start', async () => {
     const storage = new AsyncLocalStorage();
     afterTest(() => storage.disable()); // on Node.js 20 it makes every promise dearer
