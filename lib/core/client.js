@@ -167,8 +167,8 @@ class Client extends Steps {
       void [later.transaction, rows.decoders]; // meanwhile: later there may be no descriptor for their files
       await connected;
     } catch (error) {
-      // An error made in a socket's event, or by a config behind an await, would not show the awaiting caller.
-      if (isOurs(error) || error instanceof TypeError) Error.captureStackTrace?.(error);
+      // An error made in a socket's event would not show the awaiting caller.
+      if (isOurs(error)) Error.captureStackTrace?.(error);
       if (!signal.aborted) this.#close(error, error.message, error.code);
       throw error;
     }
