@@ -209,7 +209,7 @@ class Connections {
     const why =
       cause?.message ??
       `size ${size}, open ${connected}, owned by transactions, cursors, COPY, { alone: true } or connection() ${owned}. ` +
-        `Longest in use: ${oldest.join('; ')}. If a transaction's function waits for this, use its tx`;
+        `Longest in use: ${oldest.join('; ')}. If a transaction's function or a loop over a cursor waits for this, use tx`;
     return new TimeoutError(`no connection for ${acquire_timeout} ms (acquire_timeout): ${why}`, {
       code: cause ? '08001' : '53300',
       cause,

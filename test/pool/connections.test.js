@@ -327,7 +327,7 @@ describe('The connections of a pool', () => {
           assert.equal(
             message,
             'no connection for 500 ms (acquire_timeout): size 2, open 2, owned by transactions, cursors, COPY, ' +
-              "{ alone: true } or connection() 1. Longest in use: owned for 500 ms: nothing was sent. If a transaction's function waits for this, use its tx"
+              "{ alone: true } or connection() 1. Longest in use: owned for 500 ms: nothing was sent. If a transaction's function or a loop over a cursor waits for this, use tx"
           );
           return true;
         }
