@@ -12,7 +12,7 @@ import { NamedSql, Sql, UnnamedSql } from './lib/sql/index.js';
 export type Format = 0 | 1;
 
 /** A value that is neither a list nor an object. A Date is sent as a timestamptz in UTC; for a `date` column pass 'YYYY-MM-DD'. */
-type Plain = string | Uint8Array | number | bigint | boolean | Date | URL | null | undefined;
+type Plain = string | Uint8Array | number | bigint | boolean | Date | URL | null;
 
 /** JSON of objects and lists. */
 type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json | undefined };
@@ -32,7 +32,7 @@ export interface ArrayValue extends ReadonlyArray<Value> {}
 
 /**
  * A parameter value. Bytes are sent in binary format, everything else as text: a list as a PostgreSQL array, a plain object and
- * any other with `toJSON` as JSON, a URL as its href. null and undefined are NULL. For json that is a list, write
+ * any other with `toJSON` as JSON, a URL as its href. null is NULL; undefined is a TypeError. For json that is a list, write
  * `JSON.stringify(list)`.
  */
 export type Value =

@@ -18,8 +18,8 @@ declare const named: unique symbol;
 /** A piece without a name. */
 export type UnnamedSql = Sql & { readonly [named]?: never };
 
-/** A placeholder's value: a piece is SQL, all others are parameters, as in `query`; undefined is refused. */
-export type SqlValue = Exclude<Value, undefined> | Sql;
+/** A placeholder's value: a piece is SQL, all others are parameters, as in `query`. */
+export type SqlValue = Value | Sql;
 
 /** An object whose properties are all values. */
 export type SqlRow<T> = { readonly [K in keyof T]: SqlValue | undefined };

@@ -125,7 +125,7 @@ describe('sql', () => {
       [1, [2]].slice(0, 1),
       [
         ['a', null],
-        [undefined, '"']
+        [null, '"']
       ],
       { a: [1] },
       Object.create(null),

@@ -151,6 +151,7 @@ class List {
  * @param {string} what its name in an error
  */
 function textOf(value, what) {
+  if (value === undefined) return refuse(what, value, 'pass null for NULL');
   if (typeof value === 'number') return numberText(value);
   if (typeof value === 'bigint' || typeof value === 'boolean') return String(value);
   if (typeof value !== 'object') return refuse(what, value);
@@ -196,7 +197,7 @@ function snapshot(values, limit = Infinity) {
     return { rowBuffer: Buffer.from(values.rowBuffer), dataFormat: values.dataFormat };
   let bytes = 0;
   const copies = Array.from(values, (value, index) => {
-    if (value === null || value === undefined) return null;
+    if (value === null) return null;
     if (typeof value === 'string') {
       if (value.includes('\0')) checkText(value, `values[${index}]`);
       return value;
@@ -227,7 +228,7 @@ function literal(values, what, depth) {
     let text;
     if (typeof value === 'string' && !/["\\\0]/.test(value)) text = `"${value}"`;
     else if (typeof value === 'number') text = numberText(value);
-    else text = value === null || value === undefined ? 'NULL' : element(value, `${what}[${i}]`, depth + 1);
+    else text = value === null ? 'NULL' : element(value, `${what}[${i}]`, depth + 1);
     elements += `,${text}`;
   }
   // PostgreSQL has one empty array for all dimensions.

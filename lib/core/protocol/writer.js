@@ -147,7 +147,7 @@ class MessageWriter {
   #value(value, index, statement) {
     if (typeof value === 'string') return this.#text(value, index);
     if (typeof value === 'number') return this.#text(numberText(value), index);
-    if (value === null || value === undefined) return this.#bytes(NULL);
+    if (value === null) return this.#bytes(NULL);
     if (value instanceof List) return this.#text(value.text(statement?.takesJson(index)), index);
     if (!(value instanceof Uint8Array)) return this.#text(textOf(value, `values[${index}]`), index);
     this.#reserve(4 + value.length);

@@ -392,7 +392,7 @@ describe('Connecting', () => {
       const { Pool } = require('./lib/pool');
       (async () => {
         for (const session of [new Client(JSON.parse(process.argv[1])), new Pool(JSON.parse(process.argv[1]))]) {
-          await session.connect?.();
+          if (session instanceof Client) await session.connect();
           const { rows } = await session.query('SELECT $1::int AS n', [5], { decode: true });
           await session.batch([['SELECT 1', [], { cache: false }]], { statement_timeout: 60000 });
           await session.transaction(tx => tx.query('SELECT 1'), { isolation: 'serializable' });

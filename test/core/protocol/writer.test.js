@@ -76,9 +76,9 @@ describe('MessageWriter', () => {
       }
     });
 
-    it('null and undefined as NULL', () => {
+    it('null as NULL', () => {
       assert.equal(
-        written(writer => writer.bind(NAMES, [null, undefined], 0)),
+        written(writer => writer.bind(NAMES, [null, null], 0)),
         bytes("42 00000018  00 's1' 00  0000  0002  ffffffff ffffffff  0001 0000")
       );
     });

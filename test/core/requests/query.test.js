@@ -282,7 +282,7 @@ describe('The values of a query', () => {
     const client = await connected();
     const text = 'SELECT $1::int AS a, $2::text AS b, $3::bytea AS c, $4::timestamptz AS d, $5::text AS e';
     const bytes = Buffer.from('ab');
-    const values = Object.freeze([1, 'x', bytes, new Date(0), undefined]);
+    const values = Object.freeze([1, 'x', bytes, new Date(0), null]);
     const { signal } = new AbortController();
     for (let i = 0; i < 3; i++) {
       await client.query(text, values);
@@ -300,7 +300,7 @@ describe('The values of a query', () => {
       await client.sync();
     }
     assert.equal(values[2], bytes);
-    assert.deepEqual(values, [1, 'x', Buffer.from('ab'), new Date(0), undefined]);
+    assert.deepEqual(values, [1, 'x', Buffer.from('ab'), new Date(0), null]);
   });
 
   it('are sent as they were at the call, wherever the query has to wait', async () => {

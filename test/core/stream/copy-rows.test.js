@@ -177,7 +177,7 @@ describe('Rows of copyFrom', () => {
   ]) {
     it(`copy what JavaScript has into a table, by a ${name}`, async () => {
       const session = endAfterTest(new Session({ ...(await sharedServer()).config, decode: true }));
-      await session.connect?.();
+      if (session instanceof Client) await session.connect();
       const made = `made_${name}`;
       await session.query(
         `CREATE TABLE ${made} (id int8, name text, tags text[], data jsonb, raw bytea, at timestamptz)`
