@@ -144,7 +144,7 @@ async function queries(client: Client): Promise<void> {
     [1, 2n],
     [null, 4]
   ];
-  const values: Values = ['a', value, 1, 2n, true, null, undefined, new Date(0), array(list)];
+  const values: Values = ['a', value, 1, 2n, true, null, null, new Date(0), array(list)];
   const back = await client.query<AnyColumns>(
     'SELECT $1::text, $2::bytea AS b, $3::int, $4::int8, $5::bool, $6::text, $7::text, $8::timestamptz, $9::int[]',
     values
