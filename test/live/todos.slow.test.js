@@ -78,10 +78,10 @@ describe('The shared to-do list of the recipes', function () {
     assert.deepEqual(complaints, []);
   });
 
-  it('takes less than 60 lines', () => {
+  it('takes at most 60 lines', () => {
     const lines = ['todos.mjs', 'todos.html'].map(
       name => fs.readFileSync(path.join(FOLDER, name), 'utf8').trim().split('\n').length
     );
-    assert.ok(lines[0] + lines[1] < 60, `${lines}`);
+    assert.ok(lines[0] + lines[1] <= 60, `${lines}`);
   });
 });

@@ -9,9 +9,7 @@ export function useLive(url) {
     (async () => {
       for await (const state of states) setRows(state);
     })().catch(console.error);
-    return () => {
-      states.return();
-    };
+    return () => void states.return();
   }, [url]);
   return rows; // undefined until the first state
 }

@@ -17,22 +17,21 @@ const live = new Live(pool);
 live.follow(pool.listen('changes'));
 
 const parser = path.dirname(createRequire(import.meta.url).resolve('quickgres/client-parser'));
-const server = http
-  .createServer(async (request, response) => {
-    const [, name] = /^\/client-parser\/([\w-]+\.js)$/.exec(request.url) ?? [];
-    try {
-      if (request.url === '/') return response.end(fs.readFileSync(new URL('todos.html', import.meta.url)));
-      if (name)
-        return response.setHeader('content-type', 'text/javascript').end(fs.readFileSync(path.join(parser, name)));
-      if (request.method === 'GET')
-        return await live.respond(request, response, 'TABLE todos ORDER BY id', [], { tags: ['todos'] });
-      const { id, task } = JSON.parse(await text(request));
-      if (id) await pool.query('UPDATE todos SET done = NOT done WHERE id = $1', [id]);
-      else await pool.query('INSERT INTO todos (task) VALUES ($1)', [task]);
-      response.end();
-    } catch (error) {
-      console.error(error.message);
-      if (!response.headersSent) response.writeHead(500).end();
-    }
-  })
-  .listen(process.env.PORT ?? 8080, () => console.log(`http://localhost:${server.address().port}/`));
+const server = http.createServer(async (request, response) => {
+  const [, name] = /^\/client-parser\/([\w-]+\.js)$/.exec(request.url) ?? [];
+  try {
+    if (request.url === '/') return response.end(fs.readFileSync(new URL('todos.html', import.meta.url)));
+    if (name)
+      return response.setHeader('content-type', 'text/javascript').end(fs.readFileSync(path.join(parser, name)));
+    if (request.method === 'GET')
+      return await live.respond(request, response, 'TABLE todos ORDER BY id', [], { tags: ['todos'] });
+    const { id, task } = JSON.parse(await text(request));
+    if (id) await pool.query('UPDATE todos SET done = NOT done WHERE id = $1', [id]);
+    else await pool.query('INSERT INTO todos (task) VALUES ($1)', [task]);
+    response.end();
+  } catch (error) {
+    console.error(error.message);
+    if (!response.headersSent) response.writeHead(500).end();
+  }
+});
+server.listen(process.env.PORT ?? 8080, () => console.log(`http://localhost:${server.address().port}/`));

@@ -21,12 +21,11 @@ export const buy = (id, buyer) =>
     await tx.query(sql`INSERT INTO orders VALUES (${id}, ${buyer})`);
   });
 
-export const server = http
-  .createServer(async (request, response) => {
-    try {
-      await respond(pool, request, response, sql`SELECT id, name, price FROM items ORDER BY id LIMIT ${100}`);
-    } catch {
-      if (!response.headersSent) response.writeHead(500).end();
-    }
-  })
-  .listen(process.env.PORT);
+export const server = http.createServer(async (request, response) => {
+  try {
+    await respond(pool, request, response, sql`SELECT id, name, price FROM items ORDER BY id LIMIT ${100}`);
+  } catch {
+    if (!response.headersSent) response.writeHead(500).end();
+  }
+});
+server.listen(process.env.PORT);

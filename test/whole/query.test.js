@@ -352,7 +352,7 @@ describe('Values', () => {
         9007199254740993n,
         false,
         null,
-        undefined,
+        null,
         Buffer.from([0, 255]),
         new Uint8Array([1, 2]),
         Infinity,
