@@ -11,13 +11,19 @@ import { NamedSql, Sql, UnnamedSql } from './lib/sql/index.js';
 /** Text (0) or binary (1) format of values. */
 export type Format = 0 | 1;
 
-/** A value that is neither a list nor an object. A Date is sent as a timestamptz in UTC; for a `date` column pass 'YYYY-MM-DD'. */
+/**
+ * A value that is neither a list nor an object. A Date is sent as a timestamptz in UTC; for a `date` column pass
+ * 'YYYY-MM-DD'.
+ */
 type Plain = string | Uint8Array | number | bigint | boolean | Date | URL | null;
 
 /** JSON of objects and lists. */
 type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json | undefined };
 
-/** An object of an interface, which is JSON; without the members by which Map, Set, Promise, Error and functions are known. */
+/**
+ * An object of an interface, which is JSON; without the members by which Map, Set, Promise, Error and functions are
+ * known.
+ */
 type JsonObject = object & {
   readonly [Symbol.iterator]?: never;
   readonly [Symbol.toStringTag]?: never;
@@ -31,9 +37,9 @@ type JsonObject = object & {
 export interface ArrayValue extends ReadonlyArray<Value> {}
 
 /**
- * A parameter value. Bytes are sent in binary format, everything else as text: a list as a PostgreSQL array, a plain object and
- * any other with `toJSON` as JSON, a URL as its href. null is NULL; undefined is a TypeError. For json that is a list, write
- * `JSON.stringify(list)`.
+ * A parameter value. Bytes are sent in binary format, everything else as text: a list as a PostgreSQL array, a plain
+ * object and any other with `toJSON` as JSON, a URL as its href. null is NULL; undefined is a TypeError. For json that
+ * is a list, write `JSON.stringify(list)`.
  */
 export type Value =
   Plain | ArrayValue | { readonly [name: string]: Json | undefined } | { toJSON(): unknown } | JsonObject;
@@ -95,9 +101,9 @@ export type DecoderPair = readonly [
 ];
 
 /**
- * What columns become. true: values, by `decoders`. A map by type, its OID or its name: what its decoders make; columns of other
- * types are strings, or Buffers in binary format. With arrays of text (`...decoders`), it has those of the database's own types as
- * well. false: all are strings or Buffers.
+ * What columns become. true: values, by `decoders`. A map by type, its OID or its name: what its decoders make; columns
+ * of other types are strings, or Buffers in binary format. With arrays of text (`...decoders`), it has those of the
+ * database's own types as well. false: all are strings or Buffers.
  */
 export type Decode =
   | boolean
@@ -105,17 +111,20 @@ export type Decode =
   | ReadonlyMap<number | string, Decoder | DecoderPair>;
 
 /**
- * What `decode: true` uses, by type OID. int8 becomes a number, or a string if that is not exact; timestamptz a Date unless it
- * is infinite; bytea a Buffer. Extend it with `{ ...decoders, 1700: Number }`.
+ * What `decode: true` uses, by type OID. int8 becomes a number, or a string if that is not exact; timestamptz a Date
+ * unless it is infinite; bytea a Buffer. Extend it with `{ ...decoders, 1700: Number }`.
  */
 export const decoders: Readonly<Record<number, DecoderPair>>;
 
-/** Exact decoders: int8 to bigint, timestamptz to a string with microseconds, and their arrays. Use `{ ...decoders, ...exact }`. */
+/**
+ * Exact decoders: int8 to bigint, timestamptz to a string with microseconds, and their arrays. Use `{ ...decoders,
+ * ...exact }`.
+ */
 export const exact: Readonly<Record<number, DecoderPair>>;
 
 /**
- * OIDs of PostgreSQL's types by name, for `paramTypes: [oid.int8]` and `decode: { [oid.date]: … }`. Arrays have an underscore:
- * `oid._text`.
+ * OIDs of PostgreSQL's types by name, for `paramTypes: [oid.int8]` and `decode: { [oid.date]: … }`. Arrays have an
+ * underscore: `oid._text`.
  */
 export const oid: Readonly<
   Record<
@@ -211,8 +220,8 @@ export const oid: Readonly<
 >;
 
 /**
- * The members of every struct. Columns are not own properties, so `{ ...row }` and `Object.keys(row)` do not contain them: use
- * `toObject()`, or `result.objects`.
+ * The members of every struct. Columns are not own properties, so `{ ...row }` and `Object.keys(row)` do not contain
+ * them: use `toObject()`, or `result.objects`.
  */
 export interface RowMembers<T extends object = AnyColumns> {
   /** Columns by index from 0. */
@@ -248,8 +257,8 @@ export interface RowMembers<T extends object = AnyColumns> {
 export type AnyRow = Row<AnyColumns>;
 
 /**
- * A struct over a row's bytes, which decodes a column when you read it. T has the columns by name: `string | null`, in binary
- * format `Buffer | null`, or what `decode` makes of them.
+ * A struct over a row's bytes, which decodes a column when you read it. T has the columns by name: `string | null`, in
+ * binary format `Buffer | null`, or what `decode` makes of them.
  */
 export type Row<T extends object = AnyColumns> = RowMembers<T> & Readonly<Omit<T, keyof RowMembers<T>>>;
 
@@ -356,8 +365,8 @@ export type Receiver = RowReader<any> | Writable | PacketReceiver;
 /* Types from SQL */
 
 /**
- * The columns and parameters of the SQL in a program, by its text, or by the name in ``sql<'name'>`…` ``. `npx quickgres types`
- * asks a database for them, and declares them here. While it is empty, methods take any text.
+ * The columns and parameters of the SQL in a program, by its text, or by the name in ``sql<'name'>`…` ``. `npx
+ * quickgres types` asks a database for them, and declares them here. While it is empty, methods take any text.
  */
 export interface Queries {}
 /** The texts in Queries. */
@@ -440,8 +449,8 @@ type BatchRow<E, D> = E extends Listed
 /* Options */
 
 /**
- * Ends one request and no other. The promise rejects at once. The query is cancelled if no other request was sent behind it;
- * otherwise its result is read and dropped.
+ * Ends one request and no other. The promise rejects at once. The query is cancelled if no other request was sent
+ * behind it; otherwise its result is read and dropped.
  */
 export interface Abortable {
   /** Rejects with an AbortError when it aborts. Default: none. */
@@ -459,8 +468,8 @@ export interface Idempotent {
 /** How a request shares its connection. */
 export interface Placement extends Idempotent {
   /**
-   * Whether nothing is sent behind the request, so that it can always be cancelled; a pool gives it a connection of its own.
-   * Default: false.
+   * Whether nothing is sent behind the request, so that it can always be cancelled; a pool gives it a connection of its
+   * own. Default: false.
    */
   alone?: boolean | undefined;
 }
@@ -508,8 +517,8 @@ export type BatchQuery =
 /** Options of `queryTo`. */
 export interface QueryToOptions extends StatementOptions, RequestOptions {
   /**
-   * 'protocol' (default): messages that a reader without earlier state can parse; 'values': the columns' bytes; 'json': an
-   * array of objects; 'ndjson': an object a line.
+   * 'protocol' (default): messages that a reader without earlier state can parse; 'values': the columns' bytes; 'json':
+   * an array of objects; 'ndjson': an object a line.
    */
   as?: 'protocol' | 'values' | 'json' | 'ndjson' | undefined;
   /** In JSON: 'number' (default) where that is exact, else a string; 'string': always a string. */
@@ -525,8 +534,8 @@ export interface QueryToOptions extends StatementOptions, RequestOptions {
   /** Milliseconds until a target that takes nothing is destroyed, 0 for never. Default: 60000. */
   stall_timeout?: number | undefined;
   /**
-   * Bytes up to which a slow target does not slow down the connection. A longer result is read at the target's pace, and its
-   * text is sent alone the next time. Default: 1048576.
+   * Bytes up to which a slow target does not slow down the connection. A longer result is read at the target's pace,
+   * and its text is sent alone the next time. Default: 1048576.
    */
   buffer?: number | undefined;
 }
@@ -576,12 +585,15 @@ export interface Description {
   }[];
 }
 
-/** Options of `transaction`. `isolation`, `readOnly` and `deferrable` of a savepoint are a UsageError unless its transaction has them. */
+/**
+ * Options of `transaction`. `isolation`, `readOnly` and `deferrable` of a savepoint are a UsageError unless its
+ * transaction has them.
+ */
 export interface TransactionOptions extends Idempotent {
   /**
-   * How often the function is called again after a serialization failure (40001) or a deadlock (40P01), each time in a new
-   * transaction and after a longer pause. Limits are for all calls together. A savepoint is not repeated: it fails with its
-   * transaction. Default: 0.
+   * How often the function is called again after a serialization failure (40001) or a deadlock (40P01), each time in a
+   * new transaction and after a longer pause. Limits are for all calls together. A savepoint is not repeated: it fails
+   * with its transaction. Default: 0.
    */
   retries?: number | undefined;
   /** Rejects at once with an AbortError and rolls back. Default: none. */
@@ -593,20 +605,22 @@ export interface TransactionOptions extends Idempotent {
   /** Default: the server's default_transaction_read_only, usually false. */
   readOnly?: boolean | undefined;
   /**
-   * Whether a serializable read-only transaction waits until it cannot fail. Default: default_transaction_deferrable, usually
-   * false.
+   * Whether a serializable read-only transaction waits until it cannot fail. Default: default_transaction_deferrable,
+   * usually false.
    */
   deferrable?: boolean | undefined;
 }
 
 /** Options of `listen`. */
 export interface ListenOptions {
-  /** Whether a pooler between client and server keeps the session, as PgBouncer does in session mode. Default: false. */
+  /**
+   * Whether a pooler between client and server keeps the session, as PgBouncer does in session mode. Default: false.
+   */
   session?: boolean | undefined;
   /**
-   * Milliseconds after which a server that has said nothing is asked whether it is there, 0 for never. If it does not answer for
-   * 3 s, the connection is lost: the loops of a client throw, those of a pool get `missed`. The shortest time of a
-   * connection's loops counts. Default: 30000.
+   * Milliseconds after which a server that has said nothing is asked whether it is there, 0 for never. If it does not
+   * answer for 3 s, the connection is lost: the loops of a client throw, those of a pool get `missed`. The shortest
+   * time of a connection's loops counts. Default: 30000.
    */
   keepalive?: number | undefined;
   /** Makes the loop throw its reason. Default: none. */
@@ -624,13 +638,14 @@ export interface CopyStreamOptions {
 /** Options of `copyFrom`. */
 export interface CopyFromOptions extends CopyStreamOptions {
   /**
-   * Keys of objects, in the order of the COPY's columns: the stream takes objects, arrays and rows of a result, whose values are
-   * those of `query`, in COPY's text format; `highWaterMark` counts rows, by default 1024. Default: none, the stream takes bytes.
+   * Keys of objects, in the order of the COPY's columns: the stream takes objects, arrays and rows of a result, whose
+   * values are those of `query`, in COPY's text format; `highWaterMark` counts rows, by default 1024. Default: none,
+   * the stream takes bytes.
    */
   columns?: readonly string[] | undefined;
   /**
-   * Milliseconds after which the COPY fails with a TimeoutError (57014) if its source brings nothing, 0 for never: meanwhile it owns
-   * a connection. Time in which the stream makes its source wait does not count. Default: 60000.
+   * Milliseconds after which the COPY fails with a TimeoutError (57014) if its source brings nothing, 0 for never:
+   * meanwhile it owns a connection. Time in which the stream makes its source wait does not count. Default: 60000.
    */
   stall_timeout?: number | undefined;
 }
@@ -646,8 +661,8 @@ export interface CopyToOptions extends CopyStreamOptions {
 }
 
 /**
- * Settings by name, as for PostgreSQL's set_config(): `role`, `search_path`, `statement_timeout`, or names with a dot of your own,
- * for example `app.tenant`. client_encoding is refused.
+ * Settings by name, as for PostgreSQL's set_config(): `role`, `search_path`, `statement_timeout`, or names with a dot
+ * of your own, for example `app.tenant`. client_encoding is refused.
  */
 export interface Settings {
   /** A value, as set_config() takes it. */
@@ -675,9 +690,9 @@ export abstract class Session<D extends boolean = true> extends EventEmitter {
    * @param cache false for a text that is used once, which is then not prepared
    * @param more values and options of a text that `npx quickgres types` knows
    * @param stream takes the result
-   * @returns resolves to the result, or to `stream` when it has taken the result. Promises settle in the order of the calls.
-   *   Rejects with a PostgresError, ConnectionError, AbortError or TimeoutError; for bad input, before anything is sent, with a
-   *   TypeError or RangeError
+   * @returns resolves to the result, or to `stream` when it has taken the result. Promises settle in the order of the
+   *   calls. Rejects with a PostgresError, ConnectionError, AbortError or TimeoutError; for bad input, before anything
+   *   is sent, with a TypeError or RangeError
    */
   query<S extends Receiver>(
     piece: Sql,
@@ -745,7 +760,8 @@ export abstract class Session<D extends boolean = true> extends EventEmitter {
   query<X extends string>(text: X, ...more: LastArguments<X>): Promise<LastResult<X>>;
 
   /**
-   * Sends a text of one or more statements, without parameters. They are one transaction, unless the text has BEGIN and COMMIT.
+   * Sends a text of one or more statements, without parameters. They are one transaction, unless the text has BEGIN and
+   * COMMIT.
    * @param text SQL, statements separated by semicolons
    * @param options decode, signal, statement_timeout
    * @returns a result for each statement; rejects with the first error
@@ -753,8 +769,8 @@ export abstract class Session<D extends boolean = true> extends EventEmitter {
   simpleQuery(text: string, options?: SimpleQueryOptions): Promise<RowReader[]>;
 
   /**
-   * Sends queries that share one Sync: they are one implicit transaction, and cost less than separate queries. R has the types
-   * of their rows: `batch<[User, Count]>([…, …])`.
+   * Sends queries that share one Sync: they are one implicit transaction, and cost less than separate queries. R has
+   * the types of their rows: `batch<[User, Count]>([…, …])`.
    * @param queries texts, `[text, values, options]`, pieces of SQL, or `[piece, options]`
    * @param options signal and statement_timeout for all of them
    * @returns the results; rejects with the first error, whose `index` is that of the query
@@ -774,8 +790,8 @@ export abstract class Session<D extends boolean = true> extends EventEmitter {
   ): Promise<{ -readonly [I in keyof R]: RowReader<R[I]> }>;
 
   /**
-   * Runs a function in a transaction, or behind a savepoint if this is a transaction. Commits when the function returns, and
-   * rolls back when it throws. The function must use `tx`, not the client.
+   * Runs a function in a transaction, or behind a savepoint if this is a transaction. Commits when the function
+   * returns, and rolls back when it throws. The function must use `tx`, not the client.
    * @param work gets the session of the transaction, which ends with the function
    * @param options isolation, readOnly, deferrable, retries, signal, statement_timeout
    * @returns what the function returned; rejects with what it threw, or with the error of COMMIT
@@ -783,20 +799,21 @@ export abstract class Session<D extends boolean = true> extends EventEmitter {
   transaction<R>(work: (tx: Transaction<D>) => R | Promise<R>, options?: TransactionOptions): Promise<R>;
 
   /**
-   * Makes a session whose requests carry settings: the server sets them right before each request, in the same flight and
-   * transaction, with which they end. It is cheap enough to be made for each HTTP request. It has neither `simpleQuery` nor
-   * `listen`.
-   * @param settings by name; they are added to those that this session has. In a transaction they are put back behind each request,
-   *   and there are no `cursor`, `copyTo` and `copyFrom`, except in its `transaction()`
-   * @returns a session on the same client or pool. A request of it rejects with the server's error if a setting is invalid, and
-   *   with a UsageError if its text may end or outlive the settings (0A000), or if a query has begun a block (25001)
+   * Makes a session whose requests carry settings: the server sets them right before each request, in the same flight
+   * and transaction, with which they end. It is cheap enough to be made for each HTTP request. It has neither
+   * `simpleQuery` nor `listen`.
+   * @param settings by name; they are added to those that this session has. In a transaction they are put back behind
+   *   each request, and there are no `cursor`, `copyTo` and `copyFrom`, except in its `transaction()`
+   * @returns a session on the same client or pool. A request of it rejects with the server's error if a setting is
+   *   invalid, and with a UsageError if its text may end or outlive the settings (0A000), or if a query has begun a
+   *   block (25001)
    * @throws {TypeError} for wrong names and values
    */
   with(settings: Settings): Session<D>;
 
   /**
-   * Fetches the rows of a query in batches. Outside a transaction the cursor is a transaction of its own, which owns the
-   * connection until the cursor ends; inside one, other cursors and queries may run beside it.
+   * Fetches the rows of a query in batches. Outside a transaction the cursor is a transaction of its own, which owns
+   * the connection until the cursor ends; inside one, other cursors and queries may run beside it.
    * @param text SQL
    * @param values of the parameters
    * @param piece SQL with its values, in place of text and values
@@ -831,16 +848,17 @@ export abstract class Session<D extends boolean = true> extends EventEmitter {
   ): Cursor<ListedRow<X, boolean>>;
 
   /**
-   * Writes the result of a query to a target, without making rows. Nothing is written before the first rows or the end. If the
-   * target closes, the query is cancelled; if other requests were sent behind it, the result is read and dropped.
+   * Writes the result of a query to a target, without making rows. Nothing is written before the first rows or the end.
+   * If the target closes, the query is cancelled; if other requests were sent behind it, the result is read and
+   * dropped.
    * @param target an HTTP response, a file, any Writable, or a WHATWG WritableStream
    * @param text SQL
    * @param values of the parameters
    * @param piece SQL with its values, in place of text and values
    * @param options as, int8, numeric, bytea, separator, end, stall_timeout, buffer, and those of `query`
-   * @returns resolves when the target has taken everything; rejects with the error of the query or the target, or with an
-   *   AbortError if the target was closed. After the first byte, 'protocol' ends with an ErrorResponse; any other target is
-   *   destroyed
+   * @returns resolves when the target has taken everything; rejects with the error of the query or the target, or
+   *   with an AbortError if the target was closed. After the first byte, 'protocol' ends with an ErrorResponse; any
+   *   other target is destroyed
    */
   queryTo(target: Writable | WritableStream, piece: Sql, options?: QueryToOptions): Promise<StreamResult>;
   queryTo<X extends string>(
@@ -859,8 +877,8 @@ export abstract class Session<D extends boolean = true> extends EventEmitter {
   copyTo(text: string, options?: CopyToOptions): CopyTo;
 
   /**
-   * Copies into a table: a stream that takes text, CSV or binary as COPY does, with rows split anywhere; or, with `columns`,
-   * objects and arrays. It owns the connection until it is over.
+   * Copies into a table: a stream that takes text, CSV or binary as COPY does, with rows split anywhere; or, with
+   * `columns`, objects and arrays. It owns the connection until it is over.
    * @param text COPY … FROM STDIN
    * @param options columns, signal, highWaterMark
    * @returns a Writable, which emits every error but that of wrong arguments
@@ -917,7 +935,9 @@ export class Client<D extends boolean = true> extends Session<D> {
   /** Binary format of results. */
   static readonly BINARY: 1;
 
-  /** @param config libpq's parameters as an object, a URL, or `key=value` pairs. An invalid one makes connect() reject */
+  /**
+   * @param config libpq's parameters as an object, a URL, or `key=value` pairs. An invalid one makes connect() reject
+   */
   constructor(config: URL);
   constructor(config?: Config<D> | string);
 
@@ -927,8 +947,8 @@ export class Client<D extends boolean = true> extends Session<D> {
    * @param host in place of the config's, 'localhost' by default
    * @param ssl true, or options of tls.connect
    * @returns resolves when the server takes queries; rejects with a ConnectionError, a TimeoutError, the server's
-   *   PostgresError, or a TypeError for an invalid config. connect() may then be called again. If queries were already waiting,
-   *   they reject as well, and you may ignore this promise
+   *   PostgresError, or a TypeError for an invalid config. connect() may then be called again. If queries were already
+   *   waiting, they reject as well, and you may ignore this promise
    */
   connect(): Promise<void>;
   connect(port: number | string, host?: string, ssl?: ConnectionOptions | boolean): Promise<void>;
@@ -938,8 +958,8 @@ export class Client<D extends boolean = true> extends Session<D> {
    * Listens on a channel until the loop over it ends. Notifications that arrive meanwhile are kept.
    * @param channel its name
    * @param options session, signal
-   * @returns an async iterable of notifications. Behind a pooler its `ready` and the loop reject with a ConnectionError (0A000),
-   *   unless `session` is true
+   * @returns an async iterable of notifications. Behind a pooler its `ready` and the loop reject with a
+   *   ConnectionError (0A000), unless `session` is true
    * @throws {TypeError|RangeError} for an invalid name
    */
   listen(channel: string, options?: ListenOptions): Listener;
@@ -958,8 +978,8 @@ export class Client<D extends boolean = true> extends Session<D> {
    * Fetches the next rows of the query that `startQuery` has started.
    * @param maxCount the most rows to fetch; 0, the default, for all
    * @param stream takes the result
-   * @returns the result, whose `cmd` is SUSPENDED while there may be more rows; rejects with the error of the query or the
-   *   connection, or with a UsageError (34000) if no query is open
+   * @returns the result, whose `cmd` is SUSPENDED while there may be more rows; rejects with the error of the query
+   *   or the connection, or with a UsageError (34000) if no query is open
    */
   getResults<T extends Columns<T, Decoded<D, ColumnValue>> = AnyColumns>(maxCount?: number): Promise<RowReader<T>>;
   getResults<S extends Receiver>(maxCount: number | undefined, stream: S): Promise<S>;
@@ -993,15 +1013,16 @@ export class Client<D extends boolean = true> extends Session<D> {
   /**
    * Makes a COPY FROM STDIN fail, so that nothing is stored.
    * @param reason for the server's log
-   * @returns resolves when the server has confirmed it; rejects with an earlier error of the COPY, a ConnectionError, or a
-   *   UsageError (55000) if no COPY is open
+   * @returns resolves when the server has confirmed it; rejects with an earlier error of the COPY, a ConnectionError,
+   *   or a UsageError (55000) if no COPY is open
    */
   copyFail(reason?: string | Uint8Array): Promise<RowReader>;
 
   /**
-   * Asks the server to cancel whatever it is running for this client. To cancel one query and no other, pass a `signal`.
-   * @returns resolves when the server has taken the request, which may be too late; rejects with a ConnectionError if the
-   *   server cannot be reached or the client is not connected (08003)
+   * Asks the server to cancel whatever it is running for this client. To cancel one query and no other, pass a
+   * `signal`.
+   * @returns resolves when the server has taken the request, which may be too late; rejects with a ConnectionError if
+   *   the server cannot be reached or the client is not connected (08003)
    */
   cancel(): Promise<void>;
 
@@ -1058,8 +1079,8 @@ export class Client<D extends boolean = true> extends Session<D> {
 export interface Cursor<T extends object = AnyColumns> {
   [Symbol.asyncIterator](): this;
   /**
-   * @returns the next row; after the last one before an error, rejects once with the error of the query, the connection or the
-   *   signal
+   * @returns the next row; after the last one before an error, rejects once with the error of the query, the
+   *   connection or the signal
    */
   next(): Promise<IteratorResult<T, undefined>>;
   /**
@@ -1072,7 +1093,9 @@ export interface Cursor<T extends object = AnyColumns> {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** The bytes of a COPY … TO STDOUT. It emits the error of the query or the connection; destroying it cancels the COPY. */
+/**
+ * The bytes of a COPY … TO STDOUT. It emits the error of the query or the connection; destroying it cancels the COPY.
+ */
 export interface CopyTo extends Readable {
   /** Rows copied, set before the event 'end'. */
   readonly rowCount: number | undefined;
@@ -1087,8 +1110,9 @@ export interface CopyTo extends Readable {
 }
 
 /**
- * Takes the bytes of a COPY … FROM STDIN as Buffers, Uint8Arrays or strings, or rows. It emits the error of the query or the connection.
- * 'finish' says that the server has stored the rows, or will with the transaction. Destroying it earlier makes the COPY fail.
+ * Takes the bytes of a COPY … FROM STDIN as Buffers, Uint8Arrays or strings, or rows. It emits the error of the query
+ * or the connection. 'finish' says that the server has stored the rows, or will with the transaction. Destroying it
+ * earlier makes the COPY fail.
  */
 export interface CopyFrom extends Writable {
   /** Rows copied, set before the event 'finish'. */
@@ -1115,8 +1139,8 @@ export interface Listener {
   readonly ready: Promise<unknown>;
   [Symbol.asyncIterator](): this;
   /**
-   * @returns the next notification; rejects once with the error that ended it: of LISTEN, of the connection, the signal's
-   *   reason, or that given to `end`
+   * @returns the next notification; rejects once with the error that ended it: of LISTEN, of the connection, the
+   *   signal's reason, or that given to `end`
    */
   next(): Promise<IteratorResult<Notification, undefined>>;
   /**
@@ -1379,14 +1403,16 @@ export type RuntimeParameter =
   | 'zero_damaged_pages';
 
 /**
- * libpq's connection parameters, those of this library (lib/core/config/README.md), and run-time parameters. Anything you omit is
- * taken from the environment (PGHOST, PGUSER, …), then the default.
+ * libpq's connection parameters, those of this library (lib/core/config/README.md), and run-time parameters. Anything
+ * you omit is taken from the environment (PGHOST, PGUSER, …), then the default.
  * https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-PARAMKEYWORDS
  */
 export interface Config<D extends boolean = boolean> extends Partial<Record<RuntimeParameter, Setting>> {
   /** A `postgresql://` URL or a `key=value` string, beside options such as `decode`. Default: none. */
   connectionString?: string | URL | null | undefined;
-  /** Name, address, or directory of a Unix socket; several with commas. Default: this machine's socket, or 'localhost'. */
+  /**
+   * Name, address, or directory of a Unix socket; several with commas. Default: this machine's socket, or 'localhost'.
+   */
   host?: Choice<string>;
   /** Address to connect to instead of resolving `host`. Default: none. */
   hostaddr?: Choice<string>;
@@ -1412,7 +1438,9 @@ export interface Config<D extends boolean = boolean> extends Partial<Record<Runt
   replication?: Choice<'database' | 'true' | 'false' | boolean>;
   /** Only UTF8, the default. */
   client_encoding?: Choice<string>;
-  /** Seconds for each address; 0: no limit, in a pool 2 for each of several hosts and 30 for the only one. Default: 0. */
+  /**
+   * Seconds for each address; 0: no limit, in a pool 2 for each of several hosts and 30 for the only one. Default: 0.
+   */
   connect_timeout?: Choice<number | string>;
   /** Whether the system probes a silent connection. Default: true. */
   keepalives?: Choice<boolean | number | string>;
@@ -1444,7 +1472,9 @@ export interface Config<D extends boolean = boolean> extends Partial<Record<Runt
   ssl_min_protocol_version?: Choice<'TLSv1' | 'TLSv1.1' | 'TLSv1.2' | 'TLSv1.3'>;
   /** Default: the newest. */
   ssl_max_protocol_version?: Choice<'TLSv1' | 'TLSv1.1' | 'TLSv1.2' | 'TLSv1.3'>;
-  /** Options of tls.connect; true: TLS with certificate verification; false: no TLS. Default: according to `sslmode`. */
+  /**
+   * Options of tls.connect; true: TLS with certificate verification; false: no TLS. Default: according to `sslmode`.
+   */
   ssl?: ConnectionOptions | boolean | null | undefined;
   /** Authentication methods that are allowed, or with ! forbidden; several with commas. Default: any. */
   require_auth?: Choice<string>;
@@ -1465,15 +1495,15 @@ export interface Config<D extends boolean = boolean> extends Partial<Record<Runt
   /** The most prepared statements kept, of at most 512 kB of text together; 0 for transaction poolers. Default: 256. */
   statement_cache?: Choice<number | string>;
   /**
-   * The most requests of a connection that were sent and not answered: 1 for no pipelining, 0 for no limit. Default: 0; 1 at
-   * `*.pooler.supabase.com:6543`, where `statement_cache` is 0 by default.
+   * The most requests of a connection that were sent and not answered: 1 for no pipelining, 0 for no limit. Default: 0;
+   * 1 at `*.pooler.supabase.com:6543`, where `statement_cache` is 0 by default.
    */
   max_pipeline?: Choice<number | string>;
   /** The most bytes of a connection's results that may wait for slow targets. Default: 67108864. */
   max_buffer_bytes?: Choice<number | string>;
   /**
-   * Whether to ask the database for its own types in the first flight, so that `decode: true` and JSON make arrays of arrays of
-   * enums, domains and types of extensions. Default: true in a Pool whose `decode` is true, else false.
+   * Whether to ask the database for its own types in the first flight, so that `decode: true` and JSON make arrays of
+   * arrays of enums, domains and types of extensions. Default: true in a Pool whose `decode` is true, else false.
    */
   fetch_types?: boolean | null | undefined;
   /** What rows are, unless a query says otherwise. Default: true in a Pool; else structs of strings and Buffers. */
@@ -1587,8 +1617,8 @@ export class AbortError extends Error {
 }
 
 /**
- * A time limit of this library has passed: `statement_timeout` or `stall_timeout` (57014), `acquire_timeout` (53300 if all
- * connections were in use, 08001 if none could be made), `connect_timeout` (08001).
+ * A time limit of this library has passed: `statement_timeout` or `stall_timeout` (57014), `acquire_timeout` (53300 if
+ * all connections were in use, 08001 if none could be made), `connect_timeout` (08001).
  */
 export class TimeoutError extends Error {
   /** @param message which limit has passed @param more its code, its cause, and whether the request was sent */
@@ -1607,7 +1637,9 @@ export class TimeoutError extends Error {
 
 /** The library was used incorrectly, for example `client.query` inside `client.transaction`. */
 export class UsageError extends Error {
-  /** @param message what is wrong, and what to do @param code the SQLSTATE that fits @param cause the underlying error */
+  /**
+   * @param message what is wrong, and what to do @param code the SQLSTATE that fits @param cause the underlying error
+   */
   constructor(message: string, code: string, cause?: Error);
   /** The name of the class. */
   readonly name: 'UsageError';
@@ -1620,9 +1652,10 @@ export class UsageError extends Error {
 /* Tracing */
 
 /**
- * The object that `tracingChannel('quickgres:query')` of node:diagnostics_channel publishes, one for all events of a query. It
- * contains no parameter values and no rows. `start` and `end` surround the call, also in a pool. `error` follows a failure,
- * also without a connection. `asyncStart` and `asyncEnd` come right before the promise settles; then `result` or `error` is set.
+ * The object that `tracingChannel('quickgres:query')` of node:diagnostics_channel publishes, one for all events of a
+ * query. It contains no parameter values and no rows. `start` and `end` surround the call, also in a pool. `error`
+ * follows a failure, also without a connection. `asyncStart` and `asyncEnd` come right before the promise settles; then
+ * `result` or `error` is set.
  *
  * ```ts
  * const channel = tracingChannel<unknown, TracedQuery>('quickgres:query');

@@ -38,16 +38,18 @@ export class Chunk {
     this.type = type;
     /** The rows in [from, to), a character for each byte, of which only ASCII is right; '' if there are none. */
     this.text = '';
-    // Not set at first are `from`, `to`, `last`: the offset of the last row that was read, and `ascii`: whether all is ASCII.
+    // Not set at first are `from`, `to`, `last`: the offset of the last row that was read, and `ascii`: whether all is
+    // ASCII.
     /** Rows refer to it by a function, of which printers show only the name. */
     this.self = this.valueOf.bind(this);
   }
 }
 
 /**
- * Decodes the row at `off` and, if it follows the rows decoded last, the rows behind it up to a block. One call into the
- * runtime serves all columns of ASCII, which are parts of the text. Any other column is decoded by itself, so that it makes
- * no other string wider: rows with one such column cost 1.2 × those of ASCII; with a string for each column, 2.3 ×.
+ * Decodes the row at `off` and, if it follows the rows decoded last, the rows behind it up to a block. One call into
+ * the runtime serves all columns of ASCII, which are parts of the text. Any other column is decoded by itself, so that
+ * it makes no other string wider: rows with one such column cost 1.2 × those of ASCII; with a string for each column,
+ * 2.3 ×.
  * @returns {string} see Chunk
  */
 function decode(chunk, off) {
@@ -184,8 +186,8 @@ export class Members {
 delete Members.prototype.constructor; // a column may have this name
 
 /**
- * The class of a type's rows, which is made when the first struct is: it costs more than the rest of the type. An instance is a
- * position in memory; everything else is in the prototype.
+ * The class of a type's rows, which is made when the first struct is: it costs more than the rest of the type. An
+ * instance is a position in memory; everything else is in the prototype.
  */
 export function rowClass(type) {
   if (type.Row) return type.Row;

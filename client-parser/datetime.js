@@ -1,5 +1,5 @@
-// Decoders of dates and times. Binary values become the strings that the server prints with DateStyle ISO, IntervalStyle
-// postgres and TimeZone UTC.
+// Decoders of dates and times. Binary values become the strings that the server prints with DateStyle ISO,
+// IntervalStyle postgres and TimeZone UTC.
 
 import { int32 } from './datarow.js';
 import { bigint, pad, sized } from './scalars.js';
@@ -81,8 +81,8 @@ export const interval = sized(16, (bytes, start) => {
 const two = (bytes, off) => bytes[off] * 10 + bytes[off + 1] - 528;
 
 /**
- * The milliseconds of a timestamptz with DateStyle ISO, without microseconds; NaN for any other text. A string and a regular
- * expression for each value would cost ten times as much.
+ * The milliseconds of a timestamptz with DateStyle ISO, without microseconds; NaN for any other text. A string and a
+ * regular expression for each value would cost ten times as much.
  */
 function millisText(bytes, start, end) {
   let year = 0;

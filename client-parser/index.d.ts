@@ -34,8 +34,8 @@ export type Decoder<T = unknown> = (bytes: Uint8Array, start: number, end: numbe
 export type DecoderPair<T = unknown> = readonly [text: Decoder<T>, binary: Decoder<T>];
 
 /**
- * Decoders by type OID: a function of the raw value and its column, or a pair as in `decoders`. Columns of other types stay
- * raw.
+ * Decoders by type OID: a function of the raw value and its column, or a pair as in `decoders`. Columns of other types
+ * stay raw.
  */
 export interface DecoderMap {
   /** The value is a string, or a Uint8Array in binary format; never null. */
@@ -46,8 +46,8 @@ export interface DecoderMap {
 export type Decode = boolean | DecoderMap | ReadonlyMap<number, DecoderMap[number]>;
 
 /**
- * The members of every row. Columns are not own properties, so `{ ...row }` does not contain them: use `toObject()`, or the
- * reader's `objects`.
+ * The members of every row. Columns are not own properties, so `{ ...row }` does not contain them: use `toObject()`, or
+ * the reader's `objects`.
  */
 export interface RowMembers<T extends object> {
   /** @returns a plain object; of several columns with one name, the last counts */
@@ -107,8 +107,8 @@ export class RowParser {
 /** Options of a reader. */
 export interface ReaderOptions {
   /**
-   * true: the built-in decoders; a map: its decoders; false: strings, or Uint8Arrays in binary format. Default: TypeParser
-   * decodes binary columns.
+   * true: the built-in decoders; a map: its decoders; false: strings, or Uint8Arrays in binary format. Default:
+   * TypeParser decodes binary columns.
    */
   decode?: Decode;
 }
@@ -118,8 +118,8 @@ export class RowReader<T extends object = Record<string, any>> {
   /** @param options decode; binary: 1 for binary columns whose description does not say so */
   constructor(options?: ReaderOptions & { binary?: 0 | 1 | boolean });
   /**
-   * The rows so far, as structs, which decode a column when you read it. For a COPY, the Uint8Array of each message. Setting it
-   * forgets what came before.
+   * The rows so far, as structs, which decode a column when you read it. For a COPY, the Uint8Array of each message.
+   * Setting it forgets what came before.
    */
   rows: Row<T>[];
   /** The same as `rows`. */
@@ -179,7 +179,10 @@ export class Client<T extends object = Record<string, any>> {
 
 /** Options of `rows`. */
 export interface RowsOptions {
-  /** What columns become: true, by `decoders`; a map, by its decoders; false, strings, or Uint8Arrays in binary format. Default: true. */
+  /**
+   * What columns become: true, by `decoders`; a map, by its decoders; false, strings, or Uint8Arrays in binary format.
+   * Default: true.
+   */
   decode?: Decode;
   /** Whether rows are structs, which decode a column when you read it. Default: false: plain objects. */
   structs?: boolean;
@@ -228,9 +231,9 @@ export interface Rows<R> {
 }
 
 /**
- * Reads rows as they arrive. If the content type of a Response or Blob is application/x-ndjson, rows are plain objects. After
- * the rows that came before, it throws a PostgresError for an ErrorResponse, a ProtocolError for bytes that are malformed or
- * incomplete, a ResponseError, the signal's reason, or the source's error.
+ * Reads rows as they arrive. If the content type of a Response or Blob is application/x-ndjson, rows are plain objects.
+ * After the rows that came before, it throws a PostgresError for an ErrorResponse, a ProtocolError for bytes that are
+ * malformed or incomplete, a ResponseError, the signal's reason, or the source's error.
  *
  * T is the type of a row: `rows<{ id: number, name: string }>(response)`.
  * @param source of the bytes, or its promise; a string is a URL
@@ -314,8 +317,8 @@ export class ResponseError extends Error {
 /** Decoders of binary values by type OID, for readers without `decode`. You may add your own. */
 export const TypeParser: {
   /**
-   * The binary format of a value: boolean → bool, integer of 32 bits → int4, other number → float4, bigint → int8, string →
-   * text, Uint8Array → bytea, other object → json.
+   * The binary format of a value: boolean → bool, integer of 32 bits → int4, other number → float4, bigint → int8,
+   * string → text, Uint8Array → bytea, other object → json.
    * @param value to be sent
    * @returns null for null, undefined for other values
    */
@@ -328,7 +331,10 @@ export const TypeParser: {
 /** The built-in decoders by type OID. */
 export const decoders: Readonly<Record<number, DecoderPair<any>>>;
 
-/** Exact decoders: int8 to bigint, timestamptz to a string with microseconds, and their arrays. Use `{ ...decoders, ...exact }`. */
+/**
+ * Exact decoders: int8 to bigint, timestamptz to a string with microseconds, and their arrays. Use `{ ...decoders,
+ * ...exact }`.
+ */
 export const exact: Readonly<Record<number, DecoderPair<any>>>;
 
 /**

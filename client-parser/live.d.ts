@@ -21,11 +21,11 @@ export interface LiveRows<R> extends Array<R> {
 }
 
 /**
- * Reads a live result of `quickgres/live`. Each array is a whole state. The loop gets the newest one, and the last one again
- * when the connection is lost. It connects again by itself, with growing pauses up to 30 seconds.
+ * Reads a live result of `quickgres/live`. Each array is a whole state. The loop gets the newest one, and the last one
+ * again when the connection is lost. It connects again by itself, with growing pauses up to 30 seconds.
  *
- * The loop throws a ResponseError for a status from 400 to 499 other than 408, 425 and 429, a ProtocolError for a response
- * that is no live result or has more than 1,000,000 rows, the signal's reason, and what a decoder throws.
+ * The loop throws a ResponseError for a status from 400 to 499 other than 408, 425 and 429, a ProtocolError for a
+ * response that is no live result or has more than 1,000,000 rows, the signal's reason, and what a decoder throws.
  * @param url as of `fetch`
  * @param options decode, timeout, signal, headers, and those of `fetch`
  * @returns an async iterable; `break` ends the request

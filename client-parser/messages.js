@@ -1,5 +1,5 @@
-// Messages of a result beside its rows. Each decoder takes the bytes, the offset of the message's type, the offset behind its
-// end, and the platform. It trusts no length and no terminator.
+// Messages of a result beside its rows. Each decoder takes the bytes, the offset of the message's type, the offset
+// behind its end, and the platform. It trusts no length and no terminator.
 // https://www.postgresql.org/docs/current/protocol-message-formats.html
 
 import { check, endOf, int16, int32, rowClass, slice, uint16 } from './datarow.js';
@@ -28,8 +28,8 @@ export const FIELDS = {
 };
 
 /**
- * An ErrorResponse; absent fields are undefined. `severity` is not translated; `position`, `internalPosition` and `line` are
- * numbers.
+ * An ErrorResponse; absent fields are undefined. `severity` is not translated; `position`, `internalPosition` and
+ * `line` are numbers.
  */
 export class PostgresError extends Error {
   /** @param {Object<string, string>} fields from `decodeFields` */
@@ -80,13 +80,13 @@ export function decodeCopyResponse(bytes, start, end, platform) {
 }
 
 /**
- * A RowDescription and the classes of its rows: `new parser[0](dataRow)` for columns in the format of the description, `new
- * parser[1](dataRow)` for binary ones.
+ * A RowDescription and the classes of its rows: `new parser[0](dataRow)` for columns in the format of the description,
+ * `new parser[1](dataRow)` for binary ones.
  * https://www.postgresql.org/docs/current/protocol-message-formats.html#PROTOCOL-MESSAGE-FORMATS-ROWDESCRIPTION
  *
- * A subclass has `known`, a Map for `of`, and `platform`, with the differences between Node.js and browsers: `text(bytes,
- * start, end)` decodes UTF-8, `block(chunk)` gives the text of a chunk, `error(message)` makes an error, `binary(column)` the
- * default decoder of a binary column.
+ * A subclass has `known`, a Map for `of`, and `platform`, with the differences between Node.js and browsers:
+ * `text(bytes, start, end)` decodes UTF-8, `block(chunk)` gives the text of a chunk, `error(message)` makes an error,
+ * `binary(column)` the default decoder of a binary column.
  */
 export class RowDescription {
   #types = new WeakMap();
@@ -144,8 +144,8 @@ export class RowDescription {
 
   /**
    * @param {number} binary 1 if the columns are binary, whatever the description says
-   * @param {Map|Object<number, function|[Decoder, Decoder]>} [decode] decoders by type OID: functions of the column's string or
-   *   bytes and its description, or pairs as in `decoders`; by default the platform's for binary columns
+   * @param {Map|Object<number, function|[Decoder, Decoder]>} [decode] decoders by type OID: functions of the column's
+   *   string or bytes and its description, or pairs as in `decoders`; by default the platform's for binary columns
    * @returns {object} what rows of one format and one map share; the same object for the same arguments
    */
   type(binary, decode) {
@@ -158,8 +158,8 @@ export class RowDescription {
     const types = this.#types.get(key) ?? [];
     this.#types.set(key, types);
     if (!types[binary]) {
-      // V8 gives objects of a constructor room for eight more properties than it sees assigned here, and takes unused room back
-      // after the first few. Objects made by {} grow in steps, which costs kept objects.
+      // V8 gives objects of a constructor room for eight more properties than it sees assigned here, and takes unused
+      // room back after the first few. Objects made by {} grow in steps, which costs kept objects.
       function Shape(never) {
         if (never) this.a = this.b = this.c = this.d = 0;
       }

@@ -5,8 +5,9 @@ import { check } from './errors.js';
 const TYPES = new Set('123ACDEGHIKNRSTVWZcdnstv');
 
 /**
- * Cuts a byte stream into messages, whatever the chunks. A message is one byte of type and four of length, which counts itself
- * but not the type. Messages are positions in the chunk, which the stream may keep; only one that spans chunks is copied.
+ * Cuts a byte stream into messages, whatever the chunks. A message is one byte of type and four of length, which counts
+ * itself but not the type. Messages are positions in the chunk, which the stream may keep; only one that spans chunks
+ * is copied.
  * https://www.postgresql.org/docs/current/protocol-overview.html#PROTOCOL-MESSAGE-CONCEPTS
  */
 export class FrameReader {
@@ -21,8 +22,8 @@ export class FrameReader {
   }
 
   /**
-   * Takes the next bytes. After an error that the stream throws, the next call continues with the next message; after malformed
-   * bytes, nothing more is read.
+   * Takes the next bytes. After an error that the stream throws, the next call continues with the next message; after
+   * malformed bytes, nothing more is read.
    * @throws {ProtocolError} for an unknown type, or a length below 4 or above 1 GiB, PostgreSQL's limit
    */
   push(bytes) {

@@ -86,7 +86,8 @@ export function rows(source, { decode = true, structs, signal } = {}) {
           if (stream.rows.length) yield stream.rows;
         }
         rest = rest.subarray(PIECE);
-        // After 8 ms the browser may draw. It does before a posted task; Chromium's scheduler.yield() delays it by up to 100 ms.
+        // After 8 ms the browser may draw. It does before a posted task; Chromium's scheduler.yield() delays it by up
+        // to 100 ms.
         if (Date.now() - last > 8) {
           await wait(new Promise(resolve => globalThis.scheduler?.postTask?.(resolve) ?? setTimeout(resolve)));
           last = Date.now();
@@ -143,7 +144,8 @@ export function rows(source, { decode = true, structs, signal } = {}) {
 
     /**
      * Stops reading and cancels the source, as `break` does.
-     * @returns {Promise<{value: *, done: true}>} resolves when the source is cancelled, after earlier reads; never rejects
+     * @returns {Promise<{value: *, done: true}>} resolves when the source is cancelled, after earlier reads; never
+     *   rejects
      */
     return: value => {
       batch = [];

@@ -41,8 +41,8 @@ export const bigint = eight('getBigInt64');
 export const float8 = eight('getFloat64');
 
 /**
- * Reads a number of at most 15 characters and a sign. Digits and power of ten are exact, so their quotient is the nearest
- * float.
+ * Reads a number of at most 15 characters and a sign. Digits and power of ten are exact, so their quotient is the
+ * nearest float.
  * @param {number} [mark] -2 allows one point
  * @returns {number|undefined} undefined for any other text
  */

@@ -8,8 +8,8 @@ function numberBytes(method, value, size) {
 }
 
 /**
- * The binary format of a value: boolean → bool, integer of 32 bits → int4, other number → float4, bigint → int8, string → text,
- * Uint8Array → bytea, other object → json.
+ * The binary format of a value: boolean → bool, integer of 32 bits → int4, other number → float4, bigint → int8, string
+ * → text, Uint8Array → bytea, other object → json.
  * @returns {Uint8Array|null|undefined} null for null, undefined for other values
  */
 function serialize(value) {

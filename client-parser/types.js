@@ -1,5 +1,5 @@
-// The decoders of all types. A value without an exact equivalent in JavaScript is the string that the server prints, which can
-// be sent back as a parameter.
+// The decoders of all types. A value without an exact equivalent in JavaScript is the string that the server prints,
+// which can be sent back as a parameter.
 
 import { slice } from './datarow.js';
 import { text } from './text.js';
@@ -10,8 +10,8 @@ import * as is from './scalars.js';
 export { arrayOf, text };
 
 /**
- * Decoders by type OID: `decoders[oid][format](bytes, start, end)`. A decoder throws a ProtocolError for malformed bytes, and never
- * reads outside of its bytes. README.md lists types and values.
+ * Decoders by type OID: `decoders[oid][format](bytes, start, end)`. A decoder throws a ProtocolError for malformed
+ * bytes, and never reads outside of its bytes. README.md lists types and values.
  * @type {Object<number, [Decoder, Decoder]>}
  */
 export const decoders = {};
@@ -27,7 +27,8 @@ function define(map, typeOid, arrayOid, pair) {
   map[arrayOid ?? typeOid + 1] = arrayOf(pair);
 }
 
-// OIDs as in pg_type.dat: type; its array, by default the next OID; decoders of binary values and of text, by default the text.
+// OIDs as in pg_type.dat: type; its array, by default the next OID; decoders of binary values and of text, by default
+// the text.
 [
   [16, 1000, is.bool, is.boolText],
   [17, 1001, slice, is.byteaText],

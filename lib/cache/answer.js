@@ -5,9 +5,9 @@ const { backend } = require('../core/protocol');
 const { RowParser } = require('../core/rows');
 
 /*
- * An answer is what `queryTo` wrote for a query: `{ body, cmd, rowCount, time, kept }`, where `time` is when it was asked for.
- * `tags`, `hasSettings`, `maxAge`, `stale` (milliseconds) and `form` (the options of queryTo) are those of the request. An answer
- * that is too long to be kept is `large` and has an empty body.
+ * An answer is what `queryTo` wrote for a query: `{ body, cmd, rowCount, time, kept }`, where `time` is when it was
+ * asked for. `tags`, `hasSettings`, `maxAge`, `stale` (milliseconds) and `form` (the options of queryTo) are those of
+ * the request. An answer that is too long to be kept is `large` and has an empty body.
  */
 
 /** The size of the pieces that a target gets. */
@@ -36,7 +36,9 @@ class Collector extends Writable {
     callback();
   }
 
-  /** @returns {Buffer} all bytes, in memory of their own, so that the cache pins no slab; empty if the answer is large */
+  /**
+   * @returns {Buffer} all bytes, in memory of their own, so that the cache pins no slab; empty if the answer is large
+   */
   take() {
     if (this.large) return NOTHING;
     const body = Buffer.allocUnsafeSlow(this.#length);
@@ -50,7 +52,9 @@ function isRead({ cmd, body, form: { as = 'protocol' } }) {
   return cmd === 'SELECT' && (as !== 'protocol' || body[0] === backend.RowDescription);
 }
 
-/** Gives an answer of protocol bytes to a reader. The rows are in a copy, so that no reader can change them for another. */
+/**
+ * Gives an answer of protocol bytes to a reader. The rows are in a copy, so that no reader can change them for another.
+ */
 function read(answer, reader, lease) {
   const body = Buffer.from(answer.body);
   let off = body[0] === backend.RowDescription ? 1 + body.readUInt32BE(1) : 0;

@@ -1,12 +1,15 @@
 'use strict';
 
-/** Milliseconds for which the second query for an answer, if it is late too, has no successor. The next ones have twice the time. */
+/**
+ * Milliseconds for which the second query for an answer, if it is late too, has no successor. The next ones have twice
+ * the time.
+ */
 const PATIENCE = 1000;
 
 /**
- * What becomes of a query. OPEN: a request without a limit waits, so nothing aborts it. COUNTED: only requests with limits wait,
- * and the last one whose limit is reached aborts it. CLOSED: no other request may wait: it was aborted, or has a time limit of its
- * own.
+ * What becomes of a query. OPEN: a request without a limit waits, so nothing aborts it. COUNTED: only requests with
+ * limits wait, and the last one whose limit is reached aborts it. CLOSED: no other request may wait: it was aborted, or
+ * has a time limit of its own.
  */
 const State = { OPEN: 'open', COUNTED: 'counted', CLOSED: 'closed' };
 

@@ -6,9 +6,9 @@ const OVERHEAD = 1024;
 const TAG_OVERHEAD = 256;
 
 /**
- * Entries by key and by tag in bounded memory: the least recently used one is evicted first. An entry is `{ key, tags, size,
- * answer, asking }`, where `asking` is the request under way. Forgetting an entry clears both, so that the request's answer is
- * not kept.
+ * Entries by key and by tag in bounded memory: the least recently used one is evicted first. An entry is `{ key, tags,
+ * size, answer, asking }`, where `asking` is the request under way. Forgetting an entry clears both, so that the
+ * request's answer is not kept.
  */
 class Entries {
   #byKey = new Map(); // the least recently used first

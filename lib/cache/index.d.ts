@@ -29,8 +29,8 @@ export interface CacheOptions {
   /** Seconds for which the answer is fresh, from when it was asked for. Default: the cache's. */
   max_age?: number | undefined;
   /**
-   * Seconds after `max_age` in which the old answer is given while one query fetches a new one. If that fails, the cache emits 'error',
-   * and the old answer stays to the end of its window. Default: the cache's.
+   * Seconds after `max_age` in which the old answer is given while one query fetches a new one. If that fails, the
+   * cache emits 'error', and the old answer stays to the end of its window. Default: the cache's.
    */
   stale_while_revalidate?: number | undefined;
 }
@@ -48,7 +48,9 @@ export interface CachedQueryToOptions extends QueryToOptions, CacheOptions {}
 export interface ResponseCacheOptions {
   /** The most memory for all answers, in bytes. Default: 67108864 (64 MiB). */
   max_bytes?: number | undefined;
-  /** Bytes above which an answer is not kept: each caller gets it from the database. Default: an eighth of `max_bytes`. */
+  /**
+   * Bytes above which an answer is not kept: each caller gets it from the database. Default: an eighth of `max_bytes`.
+   */
   max_answer_bytes?: number | undefined;
   /** Seconds for which an answer is fresh. Default: 60. */
   max_age?: number | undefined;
@@ -61,8 +63,8 @@ export interface ResponseCacheOptions {
 /** The events of a ResponseCache. */
 export interface ResponseCacheEvents {
   /**
-   * A refresh has failed, and the old answer stays until its time is over; or, without `about`, a pool has stopped listening.
-   * The event needs no listener.
+   * A refresh has failed, and the old answer stays until its time is over; or, without `about`, a pool has stopped
+   * listening. The event needs no listener.
    */
   error: [error: Error, about?: { key: string; tags: string[] }];
 }
@@ -167,8 +169,8 @@ export class ResponseCache extends EventEmitter {
   /**
    * Invalidates by notifications: the payload is a tag; an empty one means all tags.
    * @param channel of NOTIFY
-   * @returns resolves to a function that stops listening; rejects with the error of LISTEN, or a TypeError or RangeError for an
-   *   invalid name
+   * @returns resolves to a function that stops listening; rejects with the error of LISTEN, or a TypeError or
+   *   RangeError for an invalid name
    */
   listen(channel: string): Promise<() => Promise<void>>;
 

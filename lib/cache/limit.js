@@ -4,8 +4,8 @@ const { throwIfAborted, tooLong, watchLimits } = require('../core/pipeline');
 
 /**
  * Ends the wait for an answer by a signal, a time limit or `fail`.
- * @returns {{isLimited: boolean, race: function(*): Promise, reached: Promise, fail: function(Error), release: function()}}
- *   `race` rejects when the wait ends, as `reached` does
+ * @returns {{isLimited: boolean, race: function(*): Promise, reached: Promise, fail: function(Error), release:
+ *   function()}} `race` rejects when the wait ends, as `reached` does
  */
 function limitOf(options) {
   throwIfAborted(options);

@@ -13,8 +13,8 @@ const { UNLIMITED, limitOf } = require('./limit');
 const { OF_CACHE, OF_QUERY, OF_QUERY_TO, checkNumber } = require('./options');
 
 /**
- * Answers queries from memory. It owns its client and makes the session read-only, so that the server's word alone decides what
- * may be kept.
+ * Answers queries from memory. It owns its client and makes the session read-only, so that the server's word alone
+ * decides what may be kept.
  */
 class ResponseCache extends EventEmitter {
   #client;
@@ -86,8 +86,8 @@ class ResponseCache extends EventEmitter {
   }
 
   /**
-   * Writes the result of a query as `Client.queryTo` does, from memory if possible. If it rejects after the first byte from
-   * memory, the target is destroyed.
+   * Writes the result of a query as `Client.queryTo` does, from memory if possible. If it rejects after the first byte
+   * from memory, the target is destroyed.
    */
   queryTo(target, text, values = NO_VALUES, options = NO_OPTIONS) {
     return this.#queryTo(this.#client, target, text, values, options);
@@ -270,7 +270,9 @@ class ResponseCache extends EventEmitter {
       : this.#request(session, text, values, options).key;
   }
 
-  /** @returns {object} answers queries of a session with settings, from the same memory: its keys contain the settings */
+  /**
+   * @returns {object} answers queries of a session with settings, from the same memory: its keys contain the settings
+   */
   with(settings) {
     return this.#with(this.#client.with(settings));
   }

@@ -38,7 +38,9 @@ class Abort {
   }
 }
 
-/** One connection to a PostgreSQL server. Its events, of which none needs a listener, are ClientEvents in index.d.ts. */
+/**
+ * One connection to a PostgreSQL server. Its events, of which none needs a listener, are ClientEvents in index.d.ts.
+ */
 class Client extends Steps {
   #channels; // of this connection
   #aborting; // of connect(), later of CancelRequests
@@ -228,7 +230,8 @@ class Client extends Steps {
 
   /**
    * Waits for all requests, then closes the connection.
-   * @returns {Promise<void>} resolves when the connection is closed or lost; rejects inside the function of transaction()
+   * @returns {Promise<void>} resolves when the connection is closed or lost; rejects inside the function of
+   *   transaction()
    */
   async end() {
     if (this.state === 'new') this.#close(undefined, 'the client was ended', '08003');
@@ -247,7 +250,9 @@ class Client extends Steps {
     await this.closed;
   }
 
-  /** A silent connection does not answer requests that were given up. No interval: a mocked clock would run it for days. */
+  /**
+   * A silent connection does not answer requests that were given up. No interval: a mocked clock would run it for days.
+   */
   #expectAnswer(pipeline) {
     const timer = setTimeout(() => {
       const isSilent = performance.now() - (pipeline.askedAt || Infinity) > CLOSE_TIMEOUT;
@@ -282,7 +287,8 @@ class Client extends Steps {
   }
 
   /**
-   * Asks the server to cancel whatever it is running for this client. To cancel one query and no other, pass a `signal`.
+   * Asks the server to cancel whatever it is running for this client. To cancel one query and no other, pass a
+   * `signal`.
    * @returns {Promise<void>} resolves when the server has taken the request
    */
   cancel() {

@@ -55,8 +55,8 @@ class Cursor {
   }
 
   /**
-   * @returns {Promise<{done: boolean, value: object}>} rejects once with the error of the query, the connection or the signal,
-   *   after the rows before it
+   * @returns {Promise<{done: boolean, value: object}>} rejects once with the error of the query, the connection or
+   *   the signal, after the rows before it
    */
   next() {
     if (this.#reading === 0 && this.#index < this.#rows.length)

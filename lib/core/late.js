@@ -1,8 +1,8 @@
 'use strict';
 
 /*
- * What connecting and querying may need is loaded by the first use, and by that alone, or all at once by `loadAll`. Jest takes
- * `require` away from a program when its test file is over, and the program may still be connecting then.
+ * What connecting and querying may need is loaded by the first use, and by that alone, or all at once by `loadAll`.
+ * Jest takes `require` away from a program when its test file is over, and the program may still be connecting then.
  */
 
 const parts = [];

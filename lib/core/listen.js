@@ -27,8 +27,8 @@ const NOT_KEPT =
   'or, if the pooler keeps the session, with { session: true }';
 
 /**
- * Listens on channels in one round trip, and only in the session that the server has told of in BackendKeyData: behind a pooler in
- * transaction mode, another client would get the notifications.
+ * Listens on channels in one round trip, and only in the session that the server has told of in BackendKeyData: behind
+ * a pooler in transaction mode, another client would get the notifications.
  * @param {boolean} [options.session] whether a pooler that has a BackendKeyData of its own keeps the session
  */
 async function listenOn(client, names, { session = false, signal }) {
@@ -50,8 +50,8 @@ async function listenOn(client, names, { session = false, signal }) {
 }
 
 /**
- * Asks a server that has said nothing since the last call, and gives the connection up if there is no answer: of a network that
- * went dark, the system tells only after hours.
+ * Asks a server that has said nothing since the last call, and gives the connection up if there is no answer: of a
+ * network that went dark, the system tells only after hours.
  * @returns {function(number)} to be called each so many milliseconds
  */
 function keeperOf(client) {
@@ -198,7 +198,10 @@ class Listener {
     this.#wake();
   }
 
-  /** @returns {Promise<{value: object, done: boolean}>} the next notification; rejects once with the error that ended the loop */
+  /**
+   * @returns {Promise<{value: object, done: boolean}>} the next notification; rejects once with the error that ended
+   * the loop
+   */
   next() {
     return this.#notifications.next().catch(error => outcome({ error }));
   }

@@ -152,7 +152,10 @@ function checkNumber(value, name, wanted, fits) {
 const checkCount = (count, name, least) =>
   checkNumber(count, name, `an integer from ${least}`, count => Number.isInteger(count) && count >= least);
 
-/** @param {Array|object} values what follows a piece of SQL, which has values already: its options, or the default of values */
+/**
+ * @param {Array|object} values what follows a piece of SQL, which has values already: its options, or the default of
+ * values
+ */
 const optionsOf = values => (values === NO_VALUES ? NO_OPTIONS : values);
 
 module.exports = {

@@ -52,8 +52,8 @@ const ended = (called, limits) =>
   });
 
 /**
- * The base of Client, Pool and transactions; index.d.ts documents its methods. A session works on a lease: it asks for a scope
- * to send in, and gives the scope back when the request, cursor, stream or function is over.
+ * The base of Client, Pool and transactions; index.d.ts documents its methods. A session works on a lease: it asks for
+ * a scope to send in, and gives the scope back when the request, cursor, stream or function is over.
  */
 class Session extends EventEmitter {
   #depth; // of savepoints; undefined outside a transaction
@@ -87,8 +87,8 @@ class Session extends EventEmitter {
   }
 
   /**
-   * Sends one query in one write: Parse and Describe for a new text, then Bind, Execute and Sync. A piece of SQL may stand in
-   * the place of text and values, here and in other methods.
+   * Sends one query in one write: Parse and Describe for a new text, then Bind, Execute and Sync. A piece of SQL may
+   * stand in the place of text and values, here and in other methods.
    * @param {RowReader|Writable|{write: function}} [target] takes the result
    * @returns {Promise<RowReader>} of the target
    */
@@ -179,8 +179,8 @@ class Session extends EventEmitter {
   }
 
   /**
-   * Runs a function in a transaction block, or behind a savepoint. Commits when it returns, rolls back when it throws. Inside
-   * it, requests to the outer client are rejected.
+   * Runs a function in a transaction block, or behind a savepoint. Commits when it returns, rolls back when it throws.
+   * Inside it, requests to the outer client are rejected.
    */
   transaction(work, options = NO_OPTIONS) {
     return promised(() => {
@@ -221,12 +221,18 @@ class Session extends EventEmitter {
     });
   }
 
-  /** @returns {Session} whose requests carry settings, which end with the request or transaction; in a transaction they are put back */
+  /**
+   * @returns {Session} whose requests carry settings, which end with the request or transaction; in a transaction they
+   * are put back
+   */
   with(settings) {
     return new Session(require('./settings').leaseWith(this, settings, this.#depth), this.#depth, this.#mode);
   }
 
-  /** @throws {UsageError} if queries of the transaction could come between the parts of what is opened, and have its settings */
+  /**
+   * @throws {UsageError} if queries of the transaction could come between the parts of what is opened, and have its
+   * settings
+   */
   #checkOpen() {
     if (this.#depth === undefined || this.#lease.scope !== null) return;
     throw new UsageError(
@@ -241,8 +247,8 @@ class Session extends EventEmitter {
   }
 
   /**
-   * Fetches the rows of a query in batches. Outside a transaction the cursor owns a connection; inside one, others may run
-   * beside it.
+   * Fetches the rows of a query in batches. Outside a transaction the cursor owns a connection; inside one, others may
+   * run beside it.
    */
   cursor(text, values = NO_VALUES, options = NO_OPTIONS) {
     if (isPiece(text)) return this.cursor(...text, optionsOf(values));

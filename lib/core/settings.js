@@ -8,7 +8,10 @@ const { DROPPED, QueryRequest } = require('./requests');
 const TEXTS = [];
 const MOST = 16;
 
-/** First words of statements that may end the transaction of the settings, or outlive it; and of those that end a block or its settings. */
+/**
+ * First words of statements that may end the transaction of the settings, or outlive it; and of those that end a block
+ * or its settings.
+ */
 const ESCAPING = /^(?:abort|begin|call|commit|declare|discard|do|end|prepare|reset|rollback|set|start)$/;
 const ENDING = /^(?:abort|commit|end|reset)$/;
 
@@ -38,8 +41,8 @@ class PutBackRequest extends QueryRequest {}
 PutBackRequest.prototype.internal = true;
 
 /**
- * Settings of the transaction of a request, by name. They go in front of it and without a Sync, so that both are one implicit
- * transaction, with which the settings end. The server sends the answer together with that of the request.
+ * Settings of the transaction of a request, by name. They go in front of it and without a Sync, so that both are one
+ * implicit transaction, with which the settings end. The server sends the answer together with that of the request.
  */
 class Settings {
   #own;
@@ -69,7 +72,10 @@ class Settings {
     this.depth = depth;
   }
 
-  /** Names and values, one after the other. They are collected with the first request, so that nested sessions cost no more than they are. */
+  /**
+   * Names and values, one after the other. They are collected with the first request, so that nested sessions cost no
+   * more than they are.
+   */
   get values() {
     if (this.#values !== undefined) return this.#values;
     const nested = [];
@@ -85,7 +91,8 @@ class Settings {
   /** The text and the values of the query that sets them. */
   get query() {
     const { values } = this;
-    // The server keeps what they were before. The mark '=' tells that from nothing: the request may never be sent, or be undone.
+    // The server keeps what they were before. The mark '=' tells that from nothing: the request may never be sent, or
+    // be undone.
     if (this.depth !== undefined)
       return [
         `SELECT ${this.#each((kept, i) => `set_config('${kept}', '=' || coalesce(current_setting($${2 * i + 1}, true), ''), true), set_config($${2 * i + 1}, $${2 * i + 2}, true)`)}`,
@@ -132,8 +139,8 @@ class Settings {
 }
 
 /**
- * The lease of a session with settings: that of another session. Its work gets, in place of a scope, the scope with the settings
- * that each request is to carry: a SettingsScope. See Scope.run.
+ * The lease of a session with settings: that of another session. Its work gets, in place of a scope, the scope with the
+ * settings that each request is to carry: a SettingsScope. See Scope.run.
  */
 class SettingsLease {
   /** @param {Session} session a Client has another lease for each connection */

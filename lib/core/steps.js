@@ -13,8 +13,8 @@ const stream = () => require('./stream');
 const COPY_BUFFER = 1 << 20;
 
 /**
- * The steps of kig/quickgres 0.4: startQuery, getResults, sync; and copyData, copyDone and copyFail for the COPY FROM STDIN
- * that `query` begins. One of each may be open. Steps need a connection of their own, so only a Client has them.
+ * The steps of kig/quickgres 0.4: startQuery, getResults, sync; and copyData, copyDone and copyFail for the COPY FROM
+ * STDIN that `query` begins. One of each may be open. Steps need a connection of their own, so only a Client has them.
  */
 class Steps extends Session {
   #copy = null;
@@ -132,8 +132,8 @@ class Steps extends Session {
 
   /**
    * Makes a COPY FROM STDIN fail, so that nothing is stored.
-   * @returns {Promise<RowReader>} rejects with an earlier error of the COPY, a ConnectionError, or a UsageError (55000) if no
-   *   COPY is open
+   * @returns {Promise<RowReader>} rejects with an earlier error of the COPY, a ConnectionError, or a UsageError
+   *   (55000) if no COPY is open
    */
   copyFail(reason = 'the client gave up') {
     return promised(() => {

@@ -133,7 +133,10 @@ class Transaction {
     this.#reject(error);
   }
 
-  /** An error that the function throws at once is more specific, so it comes first; only COMMIT's own one tells whether it was sent. */
+  /**
+   * An error that the function throws at once is more specific, so it comes first; only COMMIT's own one tells whether
+   * it was sent.
+   */
   #lose(error) {
     if (this.#phase === Phase.COMMITTING && this.#depth === 0) return;
     if (this.#phase === Phase.WORKING) setImmediate(() => this.#interrupt(lostInside(error)));
@@ -291,7 +294,8 @@ const TRANSIENT = new Set(['40001', '40P01']);
 /**
  * Repeats a transaction that others have made fail, after pauses that grow and differ.
  * @param {function(object): Promise} once makes a transaction, within the limits that are left
- * @param {function(): Error|undefined} failure why its block has failed: other errors of the function, whatever their code, are no reason
+ * @param {function(): Error|undefined} failure why its block has failed: other errors of the function, whatever their
+ *   code, are no reason
  */
 async function repeat(once, failure, options) {
   const since = performance.now();

@@ -24,8 +24,8 @@ function writeQuoted(out, off, bytes, start, end, isText = false) {
 }
 
 /**
- * Writes a value. It is quoted if it is empty, since an unquoted empty value is NULL, if CSV demands it, and if it is `\.`
- * alone on its line, which would end COPY's data.
+ * Writes a value. It is quoted if it is empty, since an unquoted empty value is NULL, if CSV demands it, and if it is
+ * `\.` alone on its line, which would end COPY's data.
  * @param {boolean} escaped whether a formula is to be text
  */
 function writeValue(out, off, bytes, start, end, alone, escaped) {

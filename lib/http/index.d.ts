@@ -7,8 +7,8 @@ import { CacheOptions, CacheSession } from '../cache/index.js';
 import { Sql } from '../sql/index.js';
 
 /**
- * A form of a result: protocol messages, a JSON array of objects, an object a line, CSV with a header; or the columns' bytes,
- * for example JSON that the server made.
+ * A form of a result: protocol messages, a JSON array of objects, an object a line, CSV with a header; or the columns'
+ * bytes, for example JSON that the server made.
  */
 export type Representation = 'protocol' | 'json' | 'ndjson' | 'csv' | 'values';
 
@@ -16,8 +16,8 @@ export type Representation = 'protocol' | 'json' | 'ndjson' | 'csv' | 'values';
 export interface RespondOptions extends Omit<QueryToOptions, 'as' | 'end'> {
   /**
    * The representation, or a list for the request's Accept header to choose from, the preferred one first. Default:
-   * `['protocol', 'json', 'ndjson', 'csv']`, of which no wildcard means 'protocol'; 'json' if the handler has set a content type;
-   * 'protocol' with binary `format`.
+   * `['protocol', 'json', 'ndjson', 'csv']`, of which no wildcard means 'protocol'; 'json' if the handler has set a
+   * content type; 'protocol' with binary `format`.
    */
   as?: Representation | readonly Representation[] | undefined;
   /** Status of the response. Default: its `statusCode`. */
@@ -27,8 +27,9 @@ export interface RespondOptions extends Omit<QueryToOptions, 'as' | 'end'> {
   /** Whether to compress as the request allows. Default: true. */
   compress?: boolean | undefined;
   /**
-   * With 'escape', CSV cells and names that spreadsheets take for formulas are quoted and begin with an apostrophe: those that
-   * begin with `=`, `+`, `-`, `@`, a tab or a carriage return. Columns of numeric types stay as they are. Default: 'keep'.
+   * With 'escape', CSV cells and names that spreadsheets take for formulas are quoted and begin with an apostrophe:
+   * those that begin with `=`, `+`, `-`, `@`, a tab or a carriage return. Columns of numeric types stay as they are.
+   * Default: 'keep'.
    */
   formulas?: 'keep' | 'escape' | undefined;
 }
@@ -38,8 +39,8 @@ export interface CachedRespondOptions extends RespondOptions, CacheOptions {}
 
 /**
  * Answers an HTTP request with the result of a query: representation, content type, status, compression and, for a
- * ResponseCache, ETag, Cache-Control and 304. If no format is acceptable, the response is 406 with the available types, and no
- * query runs. HEAD runs no query.
+ * ResponseCache, ETag, Cache-Control and 304. If no format is acceptable, the response is 406 with the available types,
+ * and no query runs. HEAD runs no query.
  * @param session a client, a pool, a transaction, or a ResponseCache
  * @param request of HTTP/1.1 or HTTP/2
  * @param response of the same
@@ -48,7 +49,8 @@ export interface CachedRespondOptions extends RespondOptions, CacheOptions {}
  * @param piece SQL with its values, in place of text and values
  * @param more values and options, where `npx quickgres types` may know the values
  * @param options those of `queryTo` without `end`, and as, status, emptyStatus, compress, formulas
- * @returns what was written, before compression; rejects as `queryTo`. If nothing was written, the handler can still respond
+ * @returns what was written, before compression; rejects as `queryTo`. If nothing was written, the handler can still
+ *   respond
  */
 export function respond<X extends string>(
   session: Pick<Session, 'queryTo'>,
@@ -80,7 +82,8 @@ export function respond(
 ): Promise<StreamResult>;
 /**
  * The same for a WHATWG Request: in Workers, Bun, Deno, Hono, Next. The Request's signal cancels the query.
- * @returns the Response at its first byte; a later error of the query is one of its body. Rejects if the query fails before
+ * @returns the Response at its first byte; a later error of the query is one of its body. Rejects if the query fails
+ *   before
  */
 export function respond<X extends string>(
   session: Pick<Session, 'queryTo'>,

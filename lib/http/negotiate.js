@@ -8,8 +8,8 @@ const { BROTLI_OPERATION_FLUSH, BROTLI_PARAM_QUALITY, Z_SYNC_FLUSH } = zlib.cons
 const BROTLI = { params: { [BROTLI_PARAM_QUALITY]: 4 }, flush: BROTLI_OPERATION_FLUSH };
 
 /**
- * Compressors by their names in HTTP, the best first. Each flushes what it got, since rows may arrive slowly. That costs 2 % in
- * size.
+ * Compressors by their names in HTTP, the best first. Each flushes what it got, since rows may arrive slowly. That
+ * costs 2 % in size.
  */
 const COMPRESSORS = {
   br: () => zlib.createBrotliCompress(BROTLI),
@@ -33,7 +33,8 @@ const MOST = 100;
 const LONGEST = 256;
 
 /**
- * The names in a header such as Accept, each with its weight, which is 0 if it is not a number. Other parameters are ignored.
+ * The names in a header such as Accept, each with its weight, which is 0 if it is not a number. Other parameters are
+ * ignored.
  * @see https://www.rfc-editor.org/rfc/rfc9110#name-quality-values
  */
 function weightsOf(header) {

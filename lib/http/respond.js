@@ -10,7 +10,10 @@ const { COMPRESSORS, TYPES, encodingFor, representationFor } = require('./negoti
 const { validate } = require('./validators');
 const { WebResponse } = require('./web-response');
 
-/** What Accept chooses from, the best first. Protocol bytes also tell the OIDs of tables, so they are sent only if Accept names them. */
+/**
+ * What Accept chooses from, the best first. Protocol bytes also tell the OIDs of tables, so they are sent only if
+ * Accept names them.
+ */
 const REPRESENTATIONS = ['protocol', 'json', 'ndjson', 'csv'];
 
 /** All options. A session without a cache rejects the last ones itself. */
@@ -89,7 +92,9 @@ class ResponseTarget extends Target {
     return super.end(bodiless ? undefined : piece, rowCount);
   }
 
-  /** Destroys the response behind a compressor at once, so that the handler cannot take it for one that has not begun. */
+  /**
+   * Destroys the response behind a compressor at once, so that the handler cannot take it for one that has not begun.
+   */
   destroy(error) {
     super.destroy(error);
     this.#sent.destroy(error);

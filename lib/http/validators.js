@@ -12,8 +12,9 @@ function etagOf(answer) {
 }
 
 /**
- * Limits HTTP caches to the time in which this cache would give the answer. An answer with tags must be revalidated, since HTTP
- * caches do not hear of invalidations; so must one that depends on settings, since the next user of a browser may have others.
+ * Limits HTTP caches to the time in which this cache would give the answer. An answer with tags must be revalidated,
+ * since HTTP caches do not hear of invalidations; so must one that depends on settings, since the next user of a
+ * browser may have others.
  * @param {number} age milliseconds
  * @returns {string} the Cache-Control header
  */

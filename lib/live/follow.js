@@ -9,8 +9,9 @@ const PAUSE = 5;
 const low = text => Number(BigInt.asUintN(32, BigInt(text)));
 
 /**
- * Finds the tags in what an iterable gives: notifications, whose payload is a tag, changes of replication, whose tag is the
- * table's name, and strings. The server streams a commit before other sessions see it, so tags of changes wait for that.
+ * Finds the tags in what an iterable gives: notifications, whose payload is a tag, changes of replication, whose tag is
+ * the table's name, and strings. The server streams a commit before other sessions see it, so tags of changes wait for
+ * that.
  * @param {function(string|undefined)} changed gets each tag, or undefined for all of them
  * @returns {function(*)} takes what the iterable gives
  */

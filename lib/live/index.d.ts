@@ -11,21 +11,27 @@ import { Change } from '../replication/index.js';
 
 /** Options of a Live; times are in milliseconds. */
 export interface LiveOptions {
-  /** From the end of a query to its next run, at least; the first change after that is asked for at once. Default: 100. */
+  /**
+   * From the end of a query to its next run, at least; the first change after that is asked for at once. Default: 100.
+   */
   interval?: number | undefined;
   /** Results that are asked for at once. Default: 16. */
   concurrency?: number | undefined;
   /** Readers to which nothing was sent for this time get a message that keeps the connection alive. Default: 15000. */
   keepalive?: number | undefined;
-  /** Until a reader is sent away; its page connects again, so your handler authorizes it again. 0: never. Default: 1800000. */
+  /**
+   * Until a reader is sent away; its page connects again, so your handler authorizes it again. 0: never. Default:
+   * 1800000.
+   */
   max_lifetime?: number | undefined;
   /** The most bytes of a result; a row is received whole before its size counts. Default: 1048576. */
   max_bytes?: number | undefined;
   /** The most rows of a result. Default: 10000. */
   max_rows?: number | undefined;
   /**
-   * The most bytes of all results, and of what readers have not taken. Above it, readers that are behind are cut off, then a result that
-   * has grown is dropped, and new results are answered by status 503 with `Retry-After`. Default: 268435456.
+   * The most bytes of all results, and of what readers have not taken. Above it, readers that are behind are cut off,
+   * then a result that has grown is dropped, and new results are answered by status 503 with `Retry-After`. Default:
+   * 268435456.
    */
   max_total_bytes?: number | undefined;
   /** The most results that are kept. Default: 10000. */
@@ -34,13 +40,16 @@ export interface LiveOptions {
   max_readers?: number | undefined;
 }
 
-/** Options of `respond`. Readers of the live result share it if their text, values, settings, tags and other options are equal. */
+/**
+ * Options of `respond`. Readers of the live result share it if their text, values, settings, tags and other options are
+ * equal.
+ */
 export interface LiveRespondOptions extends RespondOptions {
   /** What the result depends on. Default: none, and every change counts. */
   tags?: readonly string[] | undefined;
   /**
-   * Settings of the query's transaction, as of `session.with`, for row-level security. Readers with different settings never share a
-   * query. Default: none.
+   * Settings of the query's transaction, as of `session.with`, for row-level security. Readers with different settings
+   * never share a query. Default: none.
    */
   settings?: Readonly<Record<string, string | number | boolean>> | undefined;
 }
@@ -51,9 +60,9 @@ export type Followed = (Notification & { missed?: boolean }) | Change | string;
 /** The events of a Live. */
 export interface LiveEvents {
   /**
-   * A result could not be asked for again. If the reason may pass (SQLSTATE classes 08, 40, 53, 55, 57), its readers keep their state, and
-   * it is asked for again after a second; otherwise they are sent away. Without `about`, what is followed has failed. The event needs no
-   * listener.
+   * A result could not be asked for again. If the reason may pass (SQLSTATE classes 08, 40, 53, 55, 57), its readers
+   * keep their state, and it is asked for again after a second; otherwise they are sent away. Without `about`, what is
+   * followed has failed. The event needs no listener.
    */
   error: [error: Error, about?: { text: string; tags: readonly string[] }];
 }
@@ -70,8 +79,8 @@ export class Live extends EventEmitter {
   /** Results that are kept: those with readers. */
   readonly size: number;
   /**
-   * Answers an HTTP request with a result that stays up to date. A request that does not accept that, as the page's part does, is
-   * answered once, as by `respond` of quickgres/http.
+   * Answers an HTTP request with a result that stays up to date. A request that does not accept that, as the page's
+   * part does, is answered once, as by `respond` of quickgres/http.
    * @param request of HTTP/1.1 or HTTP/2
    * @param response of the same
    * @param text SQL of a SELECT
@@ -79,8 +88,9 @@ export class Live extends EventEmitter {
    * @param piece SQL with its values, in place of text and values
    * @param more values and options, where `npx quickgres types` may know the values
    * @param options those of `respond`, and tags, settings
-   * @returns resolves when the reader has left; rejects as `respond`, with a UsageError for a result that is too large (54000) or
-   *   not of a SELECT (0A000), and with a ConnectionError if there is no room (53300). Then the response is as it was
+   * @returns resolves when the reader has left; rejects as `respond`, with a UsageError for a result that is too
+   *   large (54000) or not of a SELECT (0A000), and with a ConnectionError if there is no room (53300). Then the
+   *   response is as it was
    */
   respond<X extends string>(
     request: IncomingMessage | Http2ServerRequest,
@@ -113,7 +123,8 @@ export class Live extends EventEmitter {
   /**
    * Takes changes from an iterable, such as `pool.listen(channel)` or `changes(config, { publication })`.
    * @param iterable of notifications, changes or tags
-   * @returns resolves when the iterable has ended or failed, which emits `error`; rejects with a TypeError if it is none
+   * @returns resolves when the iterable has ended or failed, which emits `error`; rejects with a TypeError if it is
+   *   none
    */
   follow(iterable: AsyncIterable<Followed>): Promise<void>;
   /** Sends all readers away, and ends what is followed. @returns resolves when they have left; never rejects */

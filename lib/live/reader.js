@@ -7,8 +7,8 @@ const { NO_DATA } = require('./state');
 const TYPE = 'application/x-postgresql-live';
 
 /**
- * Where a reader is. QUEUED: its turn has not come. EMPTY: it has got nothing; until then the response is the handler's. READY: it
- * has taken everything. BUSY: it has not. OVER: it has left, or is sent away.
+ * Where a reader is. QUEUED: its turn has not come. EMPTY: it has got nothing; until then the response is the
+ * handler's. READY: it has taken everything. BUSY: it has not. OVER: it has left, or is sent away.
  */
 const PLACE = { QUEUED: 'queued', EMPTY: 'empty', READY: 'ready', BUSY: 'busy', OVER: 'over' };
 

@@ -21,9 +21,11 @@ class Result {
   #rest; // timer of its end
 
   /**
-   * @param {{session: Session, text: string, values: Array, cache: boolean, paramTypes: number[], limits: object}} query
+   * @param {{session: Session, text: string, values: Array, cache: boolean, paramTypes: number[], limits: object}}
+   *   query
    * @param {string[]} tags of what it depends on; without tags, it depends on everything
-   * @param {{interval: number, max_bytes: number, max_rows: number, held: Held, turn: function, report: function, relieve: function}} live what all results share
+   * @param {{interval: number, max_bytes: number, max_rows: number, held: Held, turn: function, report: function,
+   *   relieve: function}} live what all results share
    */
   constructor(query, tags, live) {
     this.#query = query;
@@ -60,7 +62,9 @@ class Result {
     this.#live.turn(this);
   }
 
-  /** Asks for the newest state, then rests: a first change is seen at once, others not before the end of the interval. */
+  /**
+   * Asks for the newest state, then rests: a first change is seen at once, others not before the end of the interval.
+   */
   async ask() {
     const pause = this.readers.size > 0 ? await this.#next() : 0;
     this.#answer = undefined;
@@ -75,7 +79,10 @@ class Result {
     ).unref();
   }
 
-  /** Shows the next state to all readers, if it differs. @returns {Promise<number>} milliseconds until the next attempt, at least */
+  /**
+   * Shows the next state to all readers, if it differs. @returns {Promise<number>} milliseconds until the next attempt,
+   * at least
+   */
   async #next() {
     const { session, text, limits } = this.#query;
     const before = this.state?.bytes;
@@ -102,7 +109,10 @@ class Result {
     }
   }
 
-  /** Readers keep their state if another attempt may bring the next one. Otherwise they are sent away, and the next reader begins anew. */
+  /**
+   * Readers keep their state if another attempt may bring the next one. Otherwise they are sent away, and the next
+   * reader begins anew.
+   */
   #fail(error) {
     if (this.state !== undefined && this.readers.size > 0) {
       this.#live.report(error, { text: this.#query.text, tags: this.tags });

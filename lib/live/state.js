@@ -33,7 +33,10 @@ function positionsIn(before, items) {
   });
 }
 
-/** The rows at one time. Each has a number, which an equal row of the state before has as well; so what readers have is small. */
+/**
+ * The rows at one time. Each has a number, which an equal row of the state before has as well; so what readers have is
+ * small.
+ */
 class State {
   #description;
   #held;
@@ -88,7 +91,9 @@ class State {
     return this.#offsets.slice(1).map((end, i) => this.bytes.latin1Slice(this.#offsets[i], end));
   }
 
-  /** @returns {Buffer} what makes this state of the one that a reader has; a whole state begins with a RowDescription */
+  /**
+   * @returns {Buffer} what makes this state of the one that a reader has; a whole state begins with a RowDescription
+   */
   from(before) {
     if (!this.#pieces.has(before)) {
       const isSame = before?.#description === this.#description;

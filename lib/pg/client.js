@@ -34,8 +34,8 @@ function turn(isCalled) {
 }
 
 /**
- * Returns the promise of `work()`, or calls back with its outcome, before later promises settle. An error that the callback
- * throws is an uncaught exception.
+ * Returns the promise of `work()`, or calls back with its outcome, before later promises settle. An error that the
+ * callback throws is an uncaught exception.
  * @param {null|undefined} none the first argument on success
  * @param {function} [Own] the class of the promise
  */
@@ -96,8 +96,9 @@ class Client extends EventEmitter {
     const { host, port, user, database, binary, password, ssl, given } = parameters;
     const { client = new quickgres.Client(libpqConfig(parameters)), opening } = given[POOLED] ?? {};
     Object.assign(this, { host, port, user, database, binary, pipeline: Boolean(given.pipeline), _ending: false });
-    // All changing state is in one object, since programs wrap clients in a Proxy and inherit from them by Object.create.
-    // `asked` and `answered` count requests; `last` is the promise of the last one, `owner` that of the Submittable.
+    // All changing state is in one object, since programs wrap clients in a Proxy and inherit from them by
+    // Object.create. `asked` and `answered` count requests; `last` is the promise of the last one, `owner` that of the
+    // Submittable.
     const _state = {
       client,
       settings: { ...parameters, types: new TypeOverrides(given.types), texts: new Map() },
@@ -122,7 +123,10 @@ class Client extends EventEmitter {
     client.on('end', () => this._over());
   }
 
-  /** As in node-postgres, the server's reason is an event only if no query rejects with it, and the loss is one after that. */
+  /**
+   * As in node-postgres, the server's reason is an event only if no query rejects with it, and the loss is one after
+   * that.
+   */
   _lost(error) {
     const tell = each => {
       if (this.listenerCount('error') > 0) this.emit('error', each);
@@ -190,7 +194,10 @@ class Client extends EventEmitter {
     return (this._state.last = this._run(client => ask(client, ...query, this._state.settings), Boolean(called)));
   }
 
-  /** Runs `work` after the Submittable before it is over. @param {boolean} [isCalled] whether the outcome goes to a callback */
+  /**
+   * Runs `work` after the Submittable before it is over. @param {boolean} [isCalled] whether the outcome goes to a
+   * callback
+   */
   async _run(work, isCalled = false) {
     this._state.asked++;
     try {

@@ -1,6 +1,7 @@
 'use strict';
 
-// What pg-copy-streams needs of a connection: it writes the messages of a COPY to the stream of it, and reads them there.
+// What pg-copy-streams needs of a connection: it writes the messages of a COPY to the stream of it, and reads them
+// there.
 
 const { EventEmitter } = require('node:events');
 

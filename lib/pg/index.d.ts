@@ -100,7 +100,10 @@ export interface Submittable {
   submit(connection: any): void;
 }
 
-/** Called with an error, or with null (a pool: undefined) and the result. An error that it throws is an uncaught exception. */
+/**
+ * Called with an error, or with null (a pool: undefined) and the result. An error that it throws is an uncaught
+ * exception.
+ */
 export type QueryCallback<R> = (error: Error, result: R) => void;
 
 /** The query method of clients and pools. */
@@ -111,8 +114,8 @@ export interface Queryable {
    * @param values of the parameters
    * @param callback in place of a promise
    * @returns the result; the Submittable (a pool returns a promise); nothing with a callback. Rejects with the server's
-   *   DatabaseError; with a ConnectionError if there is no connection (`sent`: whether the server may have executed it); with
-   *   the Error 'Query read timeout'; before anything is sent, with a TypeError or an Error
+   *   DatabaseError; with a ConnectionError if there is no connection (`sent`: whether the server may have executed
+   *   it); with the Error 'Query read timeout'; before anything is sent, with a TypeError or an Error
    * @throws {TypeError} for a callback that is not a function; on a client, without a query
    */
   query<T extends Submittable>(query: T): T;
@@ -139,7 +142,10 @@ export interface ClientConfig {
   user?: string | undefined;
   /** Default: PGDATABASE, else the user's name. */
   database?: string | undefined;
-  /** The password, or a function that is called for each connection. Default: PGPASSWORD, else that in the password file. */
+  /**
+   * The password, or a function that is called for each connection. Default: PGPASSWORD, else that in the password
+   * file.
+   */
   password?: string | (() => string | Promise<string>) | undefined;
   /** Default: PGPORT, else 5432. */
   port?: number | undefined;
@@ -188,8 +194,8 @@ export interface ClientConfig {
   /** The most prepared statements of a connection; 0 for transaction poolers. Default: 256. */
   statement_cache?: number | undefined;
   /**
-   * The most queries of a connection that were sent and not answered; 1 for no pipelining, 0 for no limit. Default: 0; 1 at
-   * `*.pooler.supabase.com:6543`, where `statement_cache` is 0 by default.
+   * The most queries of a connection that were sent and not answered; 1 for no pipelining, 0 for no limit. Default: 0;
+   * 1 at `*.pooler.supabase.com:6543`, where `statement_cache` is 0 by default.
    */
   max_pipeline?: number | undefined;
 }
@@ -211,8 +217,8 @@ export interface Notification {
 export type TransactionStatus = 'I' | 'T' | 'E' | null;
 
 /**
- * A connection. Events: 'connect'; 'notification'; 'notice'; 'drain' when no request is left; 'error' when the connection was
- * lost, which needs no listener; 'end'.
+ * A connection. Events: 'connect'; 'notification'; 'notice'; 'drain' when no request is left; 'error' when the
+ * connection was lost, which needs no listener; 'end'.
  */
 export class Client extends EventEmitter implements Queryable {
   /** The class Query. */
@@ -246,9 +252,9 @@ export class Client extends EventEmitter implements Queryable {
   /**
    * Connects, once.
    * @param callback in place of a promise, called with an error or null
-   * @returns this client; nothing with a callback. Rejects with the server's DatabaseError; with a ConnectionError if no server
-   *   answers ('timeout expired' after `connectionTimeoutMillis`); with a TypeError for an invalid config; with an Error the
-   *   second time
+   * @returns this client; nothing with a callback. Rejects with the server's DatabaseError; with a ConnectionError if
+   *   no server answers ('timeout expired' after `connectionTimeoutMillis`); with a TypeError for an invalid config;
+   *   with an Error the second time
    */
   connect(): Promise<this>;
   connect(callback: (error: Error) => void): void;
@@ -298,7 +304,10 @@ export { Client as ClientBase };
 export class Connection extends EventEmitter {
   /** @param config any @throws {TypeError} always: only a client makes one */
   constructor(config?: ConnectionConfig);
-  /** The stream to the server: a net.Socket or a tls.TLSSocket. Before and after the connection it has `destroy()` and `end()` alone. */
+  /**
+   * The stream to the server: a net.Socket or a tls.TLSSocket. Before and after the connection it has `destroy()` and
+   * `end()` alone.
+   */
   readonly stream: Duplex;
   /** Sends Bind. @param config its fields @param more whether another message follows */
   bind(config: BindConfig | null, more: boolean): void;
@@ -406,8 +415,9 @@ export type PoolOptions = PoolConfig &
   Required<Pick<PoolConfig, 'max' | 'maxUses' | 'allowExitOnIdle' | 'maxLifetimeSeconds' | 'idleTimeoutMillis'>>;
 
 /**
- * Connections for queries, and clients to take. Events: 'connect' before the first use of a client; 'acquire' and 'release'
- * around each use by `connect`; 'remove'; 'error' when an unused connection was lost, which needs no listener.
+ * Connections for queries, and clients to take. Events: 'connect' before the first use of a client; 'acquire' and
+ * 'release' around each use by `connect`; 'remove'; 'error' when an unused connection was lost, which needs no
+ * listener.
  */
 export class Pool extends EventEmitter implements Queryable {
   /**
@@ -443,8 +453,8 @@ export class Pool extends EventEmitter implements Queryable {
     callback: (error: Error | undefined, client: PoolClient | undefined, done: (release?: any) => void) => void
   ): void;
   /**
-   * See Queryable. The connection may be shared, and statements are prepared. Also rejects as `connect`, and with a UsageError
-   * for a text that leaves a transaction block open, which is rolled back.
+   * See Queryable. The connection may be shared, and statements are prepared. Also rejects as `connect`, and with a
+   * UsageError for a text that leaves a transaction block open, which is rolled back.
    */
   query: Queryable['query'];
   /**
@@ -461,7 +471,10 @@ export class Pool extends EventEmitter implements Queryable {
   on(event: string | symbol, listener: (...args: any[]) => void): this;
 }
 
-/** A query with events: 'row' for each row as it arrives, then 'end', or 'error'. Rows are kept for a callback, or if nothing listens to 'row'. */
+/**
+ * A query with events: 'row' for each row as it arrives, then 'end', or 'error'. Rows are kept for a callback, or if
+ * nothing listens to 'row'.
+ */
 export class Query<R extends QueryResultRow = any> extends EventEmitter implements Submittable {
   /** @param config a text, or a config @param values of the parameters @param callback in place of events */
   constructor(config?: string | QueryConfig, callback?: (error: Error | undefined, result: ResultBuilder<R>) => void);

@@ -10,7 +10,10 @@ const { Query, SHARED, configOf, errorOf, unhindered } = require('./query');
 const { TypeOverrides } = require('./types');
 const { defaults } = require('./values');
 
-/** Routines of the server that reject several statements in one text, and a prepared statement whose columns have changed. */
+/**
+ * Routines of the server that reject several statements in one text, and a prepared statement whose columns have
+ * changed.
+ */
 const REFUSING = ['exec_parse_message', 'RevalidateCachedQuery'];
 
 /** Whether a rejected text needs a connection of its own, as SET, BEGIN and COPY do. */
@@ -23,8 +26,8 @@ const called = work =>
   new Promise((resolve, reject) => work((error, result) => (error ? reject(error) : resolve(result))));
 
 /**
- * A pool with node-postgres' methods and events. `query` is pipelined on shared connections; a client from `connect` has a
- * connection of its own until it is released.
+ * A pool with node-postgres' methods and events. `query` is pipelined on shared connections; a client from `connect`
+ * has a connection of its own until it is released.
  */
 class Pool extends EventEmitter {
   constructor(config) {
@@ -223,8 +226,8 @@ class Pool extends EventEmitter {
     if (freed !== undefined) await freed;
     if (this.ending) throw new Error(ENDED);
     const given = configOf(config);
-    // A spread leaves out the getters of a class, such as that of sql-template-strings. The symbol is first, since behind a spread it
-    // costs 3 µs with Node.js 20.
+    // A spread leaves out the getters of a class, such as that of sql-template-strings. The symbol is first, since
+    // behind a spread it costs 3 µs with Node.js 20.
     const isQuery = config instanceof Query;
     const emitter = isQuery ? config : undefined;
     if (isQuery) config.callback ??= () => {}; // as node-postgres' pool: the result has the rows

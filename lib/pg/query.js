@@ -30,7 +30,10 @@ const FIELDS = [
   'routine'
 ];
 
-/** The length of an error's or a notice's message. Each field has a letter, its text and a zero; the severity comes twice. */
+/**
+ * The length of an error's or a notice's message. Each field has a letter, its text and a zero; the severity comes
+ * twice.
+ */
 const lengthOf = fields =>
   ['message', 'severity', ...FIELDS]
     .map(name => fields[name])
@@ -38,8 +41,8 @@ const lengthOf = fields =>
     .reduce((sum, value) => sum + Buffer.byteLength(String(value)) + 2, 5);
 
 /**
- * A server's error in node-postgres' form: its name is 'error', its numbers are strings, and absent fields are undefined
- * properties, by which db-errors recognizes it.
+ * A server's error in node-postgres' form: its name is 'error', its numbers are strings, and absent fields are
+ * undefined properties, by which db-errors recognizes it.
  */
 class DatabaseError extends PostgresError {
   name = 'error';
@@ -61,8 +64,8 @@ const MESSAGES = {
 };
 
 /**
- * Translates an error of this library. The server's errors become DatabaseErrors, even as the cause of a lost connection. A
- * ConnectionError with another message has the original as its cause.
+ * Translates an error of this library. The server's errors become DatabaseErrors, even as the cause of a lost
+ * connection. A ConnectionError with another message has the original as its cause.
  */
 function errorOf(error) {
   if (error instanceof TimeoutError && error.code === '57014') return new Error('Query read timeout', { cause: error });
@@ -91,8 +94,9 @@ function configOf(config) {
 }
 
 /**
- * A pool adds it to the config: `{ pool, texts, emitter }`. With `pool` the connection is shared: the query is then prepared, and
- * several statements in a text, and statements that change the session, are rejected. `emitter` is the Query, if the pool got one.
+ * A pool adds it to the config: `{ pool, texts, emitter }`. With `pool` the connection is shared: the query is then
+ * prepared, and several statements in a text, and statements that change the session, are rejected. `emitter` is the
+ * Query, if the pool got one.
  */
 const SHARED = Symbol('shared');
 
@@ -208,8 +212,9 @@ class EmittingReader extends RowReader {
 }
 
 /**
- * The connection as a cursor of pg-cursor or a stream of pg-query-stream sees it, which write the messages of the extended
- * protocol and take the answers. The rows come from a portal of the client, whose first row is fetched with the description.
+ * The connection as a cursor of pg-cursor or a stream of pg-query-stream sees it, which write the messages of the
+ * extended protocol and take the answers. The rows come from a portal of the client, whose first row is fetched with
+ * the description.
  */
 class Submission extends EventEmitter {
   #client;

@@ -1,2 +1,5 @@
-/** Loaded by `node --import quickgres/pg/register app.js`, it puts quickgres/pg in the place of pg for the whole program. */
+/**
+ * Loaded by `node --import quickgres/pg/register app.js`, it puts quickgres/pg in the place of pg for the whole
+ * program.
+ */
 export {};

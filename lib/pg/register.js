@@ -10,8 +10,8 @@ const { fileFor, load, resolve, sourceOf } = require('./resolve');
 
 if (Module.registerHooks !== undefined) Module.registerHooks({ load, resolve });
 else {
-  // Before Node.js 22.15 the hooks of `import` run in a thread, which costs 0.2 s of CPU and 25 MB. An installed pg needs none, since
-  // Node.js loads CommonJS modules by methods that can be replaced.
+  // Before Node.js 22.15 the hooks of `import` run in a thread, which costs 0.2 s of CPU and 25 MB. An installed pg
+  // needs none, since Node.js loads CommonJS modules by methods that can be replaced.
   const {
     _resolveFilename: resolveFilename,
     prototype: { load: loadFile }

@@ -29,10 +29,15 @@ function fileFor(specifier, parent) {
   );
 }
 
-/** Where node-postgres has its files. Tracers find them by these paths, so the paths stay and `load` replaces the contents. */
+/**
+ * Where node-postgres has its files. Tracers find them by these paths, so the paths stay and `load` replaces the
+ * contents.
+ */
 const INSTALLED = /\/node_modules\/(?:pg\/(?:lib|esm)\/(.+?)|(pg-pool)\/(?:esm\/)?index)(?:\.m?js)?$/;
 
-/** The hook `resolve` of Node's module loader: https://nodejs.org/api/module.html#resolvespecifier-context-nextresolve */
+/**
+ * The hook `resolve` of Node's module loader: https://nodejs.org/api/module.html#resolvespecifier-context-nextresolve
+ */
 function resolve(specifier, context, nextResolve) {
   const file = fileFor(specifier, context.parentURL);
   if (file === undefined) return nextResolve(specifier, context);
@@ -51,7 +56,8 @@ function sourceOf(url) {
   const [, name, pool] = INSTALLED.exec(url) ?? [];
   if ((name ?? pool) === undefined || url.endsWith('.mjs')) return undefined;
   const file = JSON.stringify(fileFor(pool ?? `pg/lib/${name}`));
-  // The `require` of such a source takes no ES modules before Node.js 24. Node finds the names for `import` by the last form.
+  // The `require` of such a source takes no ES modules before Node.js 24. Node finds the names for `import` by the last
+  // form.
   return `${name === 'index' ? ['./client', 'pg-pool'].map(each => `${'require'}('${each}');`).join(' ') : ''}
     module.exports = ${'require'}('node:module').createRequire(${file})(${file});
     0 && (module.exports = ${'require'}(${file}));`;

@@ -286,7 +286,10 @@ types.arrayParser = { create: (text, parse = String) => ({ parse: () => mapAll(p
 /** Whether a parser is pg-types' original; some are bound anew each time. */
 const isSame = (one, other) => one === other || (one.name === other.name && `${one}` === `${other}`);
 
-/** Adopts parsers that the program has set in `pg-types` itself, which this library never loads: it looks for the loaded module. */
+/**
+ * Adopts parsers that the program has set in `pg-types` itself, which this library never loads: it looks for the loaded
+ * module.
+ */
 function adoptTypes() {
   let loaded;
   try {

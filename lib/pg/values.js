@@ -58,8 +58,8 @@ function convert(value, seen) {
 }
 
 /**
- * Converts a value: bytes stay, arrays become array literals, objects with a method `toPostgres` what it returns, other objects
- * JSON. It has one parameter, since pg-cursor passes it to `map`.
+ * Converts a value: bytes stay, arrays become array literals, objects with a method `toPostgres` what it returns, other
+ * objects JSON. It has one parameter, since pg-cursor passes it to `map`.
  */
 function prepareValue(value) {
   return convert(value, []);

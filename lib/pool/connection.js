@@ -8,8 +8,8 @@ const { idleTime } = require('./turns');
 const PATIENCE = 10;
 
 /**
- * The states of a connection: it is being opened, shared by queries, shared by the last ones since an owner waits for it, owned,
- * for example by a transaction, or being restored after an owner.
+ * The states of a connection: it is being opened, shared by queries, shared by the last ones since an owner waits for
+ * it, owned, for example by a transaction, or being restored after an owner.
  */
 const State = Object.freeze({
   OPENING: 'opening',
@@ -23,12 +23,17 @@ class Connection {
   state = State.OPENING;
   /** Requests that use it; at first, its opening. */
   users = 1;
-  /** Milliseconds that the server is expected to need for its requests, and how many of them may take longer, since they may wait for a lock. */
+  /**
+   * Milliseconds that the server is expected to need for its requests, and how many of them may take longer, since they
+   * may wait for a lock.
+   */
   expected = 0;
   writes = 0;
   /** How many of its requests have a text that was never executed. */
   unproven = 0;
-  /** When a request on it was last over, or the first of its users began; how long the event loop had been idle then. */
+  /**
+   * When a request on it was last over, or the first of its users began; how long the event loop had been idle then.
+   */
   since = performance.now();
   #idle = 0;
   /** Whether no answer has come since the first of its users began. */

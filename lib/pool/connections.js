@@ -36,8 +36,8 @@ const isFinal = (error, { isOpening }) =>
     ![ConnectionError, PostgresError, TimeoutError, AggregateError].some(each => error instanceof each));
 
 /**
- * Whether the server closed the connection because of a request, such as BEGIN in PgBouncer's statement mode; others still
- * work.
+ * Whether the server closed the connection because of a request, such as BEGIN in PgBouncer's statement mode; others
+ * still work.
  */
 const isRefusal = error => error instanceof PostgresError && error.code === '08P01';
 
@@ -57,8 +57,8 @@ class Connections {
   /**
    * @param {object|string} config of the clients
    * @param {object} options a Pool's, and `common`, `reached`
-   * @param {function(string, Client|Error, Promise)} emit gets 'error', and 'connect' with each new client and the promise of
-   *   its connect()
+   * @param {function(string, Client|Error, Promise)} emit gets 'error', and 'connect' with each new client and the
+   *   promise of its connect()
    */
   constructor(config, options, emit) {
     this.#config = config;
@@ -138,8 +138,8 @@ class Connections {
   #isUsed = () => this.#all.some(each => each.users > 0 && each.isShared);
 
   /**
-   * The connection for a query: behind reads that are answered at once, else an unused one. While one is being opened, only behind
-   * reads that are answered before; if there can be no more, behind the queries that need least.
+   * The connection for a query: behind reads that are answered at once, else an unused one. While one is being opened,
+   * only behind reads that are answered before; if there can be no more, behind the queries that need least.
    */
   #forQuery(now) {
     let best, unused;

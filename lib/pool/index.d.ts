@@ -44,7 +44,9 @@ export interface PoolStats {
 export interface PoolHolder {
   /** Whether it owns the connection; false: queries share it. */
   owned: boolean;
-  /** For how long it has owned the connection, or how long the last answer of shared queries is ago, in milliseconds. */
+  /**
+   * For how long it has owned the connection, or how long the last answer of shared queries is ago, in milliseconds.
+   */
   time: number;
   /** The text of what it runs or ran last: at most 100 characters, without literals; undefined if nothing was sent. */
   text: string | undefined;
@@ -75,7 +77,8 @@ export interface PoolListener extends Omit<Listener, 'next' | typeof Symbol.asyn
 }
 
 /**
- * The object that `tracingChannel('quickgres:pool')` of node:diagnostics_channel publishes for each wait for a connection: plain data.
+ * The object that `tracingChannel('quickgres:pool')` of node:diagnostics_channel publishes for each wait for a
+ * connection: plain data.
  */
 export interface TracedWait {
   /** Why it waits. */
@@ -89,10 +92,10 @@ export interface TracedWait {
 }
 
 /**
- * Pipelined connections side by side: a session whose requests use any of them. Beside the errors of a Client, requests reject
- * with a TimeoutError after `acquire_timeout` (53300; 08001 with the `cause` if no connection could be made), with a
- * ConnectionError after `end()` (08003), and with a UsageError (0A000) for statements that change a session, such as BEGIN, SET
- * and LISTEN.
+ * Pipelined connections side by side: a session whose requests use any of them. Beside the errors of a Client, requests
+ * reject with a TimeoutError after `acquire_timeout` (53300; 08001 with the `cause` if no connection could be made),
+ * with a ConnectionError after `end()` (08003), and with a UsageError (0A000) for statements that change a session,
+ * such as BEGIN, SET and LISTEN.
  */
 export class Pool<D extends boolean = true> extends Session<D> {
   /**
@@ -107,13 +110,13 @@ export class Pool<D extends boolean = true> extends Session<D> {
   /** Replaces each connection after its current requests, for example after a migration. */
   renew(): void;
   /**
-   * Gives a function a client of its own. Afterwards an open transaction is rolled back, and settings, temporary tables,
-   * prepared statements and session locks are discarded, before another request gets the connection.
+   * Gives a function a client of its own. Afterwards an open transaction is rolled back, and settings, temporary
+   * tables, prepared statements and session locks are discarded, before another request gets the connection.
    * @param work gets the client, whose later calls reject with a UsageError (25P01)
-   * @param options reset: false only rolls back; idempotent: the function may be called again if the connection is lost; signal:
-   *   ends the wait for a connection
-   * @returns what the function returned; rejects with what it threw, with an AbortError, a ConnectionError or TimeoutError if
-   *   there is no connection, or a TypeError if `work` is not a function
+   * @param options reset: false only rolls back; idempotent: the function may be called again if the connection is
+   *   lost; signal: ends the wait for a connection
+   * @returns what the function returned; rejects with what it threw, with an AbortError, a ConnectionError or
+   *   TimeoutError if there is no connection, or a TypeError if `work` is not a function
    */
   connection<R>(work: (client: Client<D>) => R | Promise<R>, options?: ConnectionOptions): Promise<R>;
   /**

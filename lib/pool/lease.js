@@ -37,8 +37,8 @@ function refuseLasting(text) {
 }
 
 /**
- * A pool's lease: it is the set of the pool's connections, and gives the scope of one of them, which it has to find first. See
- * Scope.run.
+ * A pool's lease: it is the set of the pool's connections, and gives the scope of one of them, which it has to find
+ * first. See Scope.run.
  */
 class PoolLease extends Connections {
   #ending = []; // the resolvers of end()

@@ -19,8 +19,8 @@ const OF_CONNECTION = new Set(['reset', 'signal', 'idempotent']);
 const POLICY = { reserved: 1, least: 0, silence: 2000, exitsOnIdle: true, isPatient: true };
 
 /**
- * @returns {object} the options with their defaults, a time of 0 as Infinity; `policy`; and what the connections have in common, see
- *   Pipeline
+ * @returns {object} the options with their defaults, a time of 0 as Infinity; `policy`; and what the connections have
+ *   in common, see Pipeline
  */
 function optionsOf(options) {
   checkOptions(options, OPTIONS);

@@ -12,7 +12,10 @@ const { OF_CONNECTION, optionsOf } = require('./options');
 const refused = (state, cause) =>
   new ConnectionError(`the pool was ${state}: it takes no more requests`, { code: '08003', cause, sent: false });
 
-/** Pipelined connections side by side: a session whose requests use any of them. Its events are PoolEvents in index.d.ts. */
+/**
+ * Pipelined connections side by side: a session whose requests use any of them. Its events are PoolEvents in
+ * index.d.ts.
+ */
 class Pool extends Session {
   #config;
   #listening;

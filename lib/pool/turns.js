@@ -6,8 +6,8 @@ const { performance, setImmediate } = globalThis; // fake timers replace them la
 const idleTime = () => performance.eventLoopUtilization?.().idle ?? 0;
 
 /**
- * Tells how long answers took to arrive, without the time in which the program was busy and could not read them. An answer
- * that a turn of the event loop reads had not arrived when the turn before looked for it.
+ * Tells how long answers took to arrive, without the time in which the program was busy and could not read them. An
+ * answer that a turn of the event loop reads had not arrived when the turn before looked for it.
  */
 class Turns {
   #earlier = { at: 0, idle: 0 };

@@ -35,7 +35,10 @@ function check(options) {
   return names;
 }
 
-/** Whether another attempt may succeed: the connection was lost, or the server restarts, is full, or takes the slot as in use. */
+/**
+ * Whether another attempt may succeed: the connection was lost, or the server restarts, is full, or takes the slot as
+ * in use.
+ */
 const isOutage = ({ name, code }) =>
   name === 'PostgresError'
     ? /^(?:08|53|57P|55006)/.test(code)

@@ -18,8 +18,8 @@ export interface WalMessage {
 /** Options of `replicate`. */
 export interface ReplicateOptions {
   /**
-   * Milliseconds between status updates, less than half the server's wal_sender_timeout. If the server has said nothing, an update asks
-   * it for an answer; after four intervals without one the connection is lost. Default: 10000.
+   * Milliseconds between status updates, less than half the server's wal_sender_timeout. If the server has said
+   * nothing, an update asks it for an answer; after four intervals without one the connection is lost. Default: 10000.
    */
   statusInterval?: number | undefined;
   /** Destroys the stream with an AbortError. Default: none. */
@@ -38,7 +38,10 @@ export interface Replication extends Readable {
    * @throws {TypeError} for an invalid position
    */
   confirm(lsn: bigint | string): void;
-  /** Ends the replication after the last confirmation was sent. The stream then gives what the server has sent, and ends. */
+  /**
+   * Ends the replication after the last confirmation was sent. The stream then gives what the server has sent, and
+   * ends.
+   */
   end(): void;
 }
 
@@ -107,13 +110,13 @@ export interface ChangesOptions {
   /** Names of the publications whose tables are followed. No default. */
   publication: string | readonly string[];
   /**
-   * A lasting slot, which is made if there is none. The loop gives each transaction at least once; a transaction is confirmed
-   * when the loop asks past its commit. Default: a temporary slot, which is lost with its connection.
+   * A lasting slot, which is made if there is none. The loop gives each transaction at least once; a transaction is
+   * confirmed when the loop asks past its commit. Default: a temporary slot, which is lost with its connection.
    */
   slot?: string | undefined;
   /**
-   * Called when a slot was made, before its first change, with a transaction that sees what was committed before the slot
-   * begins. If it rejects, so does the loop, and no lasting slot is left. Default: none.
+   * Called when a slot was made, before its first change, with a transaction that sees what was committed before the
+   * slot begins. If it rejects, so does the loop, and no lasting slot is left. Default: none.
    */
   snapshot?: ((tx: Session) => void | Promise<void>) | undefined;
   /** What values are, as in queries. Default: the config's `decode`, else true. */
@@ -125,10 +128,10 @@ export interface ChangesOptions {
 }
 
 /**
- * The changes of publications' tables, in the order of the commits. A lost connection is replaced, with growing pauses up to 5
- * seconds. The loop rejects with the error of the first connection, with a UsageError for a missing publication (42704), a
- * `wal_level` other than logical (55000) or a missing right (42501), with what `snapshot` throws, and with errors of the server
- * that another attempt would not change.
+ * The changes of publications' tables, in the order of the commits. A lost connection is replaced, with growing pauses
+ * up to 5 seconds. The loop rejects with the error of the first connection, with a UsageError for a missing publication
+ * (42704), a `wal_level` other than logical (55000) or a missing right (42501), with what `snapshot` throws, and with
+ * errors of the server that another attempt would not change.
  * @param config of the clients
  * @param options publication, slot, snapshot, decode, statusInterval, signal
  * @returns the changes; `break` ends the replication

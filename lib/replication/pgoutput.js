@@ -160,8 +160,8 @@ const MESSAGES = {
 };
 
 /**
- * Decodes the messages of the output plugin pgoutput, protocol version 1: the changes of a publication's tables, in the order
- * of the commits.
+ * Decodes the messages of the output plugin pgoutput, protocol version 1: the changes of a publication's tables, in the
+ * order of the commits.
  * https://www.postgresql.org/docs/current/protocol-logicalrep-message-formats.html
  */
 class PgOutput {

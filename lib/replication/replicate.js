@@ -23,7 +23,10 @@ const LOGICAL = /^\s*START_REPLICATION\s+SLOT\s+\S+\s+LOGICAL\b/i;
 
 const STATUS_INTERVAL = 10000;
 
-/** For so many intervals a server may say nothing. It is asked at the end of each, and while it decodes a long transaction it answers after 30 s. */
+/**
+ * For so many intervals a server may say nothing. It is asked at the end of each, and while it decodes a long
+ * transaction it answers after 30 s.
+ */
 const SILENT = 4;
 
 /** How many messages may wait for the reader. */

@@ -39,14 +39,17 @@ export interface WebSocketFunction {
 
 /**
  * Makes the option `socket` of a config: connections go over WebSockets, to a proxy that connects to the server.
- * @param proxy its `ws:` or `wss:` URL, to which `address=host:port` is added; or a function that gives a complete URL or a
- *   WebSocket
+ * @param proxy its `ws:` or `wss:` URL, to which `address=host:port` is added; or a function that gives a complete
+ *   URL or a WebSocket
  * @returns the option
  * @throws {TypeError} for an invalid URL
  */
 export function webSocket(proxy: WebSocketProxy): WebSocketFunction;
 
-/** The option `socket` of a config in a Cloudflare Worker. It opens connections and does TLS itself, according to `sslmode`. */
+/**
+ * The option `socket` of a config in a Cloudflare Worker. It opens connections and does TLS itself, according to
+ * `sslmode`.
+ */
 export interface WorkersSocket {
   /**
    * Opens a connection by cloudflare:sockets.
@@ -59,7 +62,8 @@ export interface WorkersSocket {
 }
 
 /**
- * The option `socket` of a config in a Cloudflare Worker: connections by cloudflare:sockets. The runtime always verifies the
- * certificate, for the host and by public authorities: `sslrootcert` other than `system`, and `sslcert`, are refused.
+ * The option `socket` of a config in a Cloudflare Worker: connections by cloudflare:sockets. The runtime always
+ * verifies the certificate, for the host and by public authorities: `sslrootcert` other than `system`, and `sslcert`,
+ * are refused.
  */
 export const workersSocket: WorkersSocket;

@@ -16,8 +16,8 @@ const MAX_HELD = 67108864;
 const NORMAL = [1000, 1005];
 
 /**
- * A Duplex over any platform's WebSocket. A WebSocket has neither 'drain' nor pause. The stream therefore polls for unsent bytes,
- * and holds messages while it is paused, up to a limit. WebSockets of the package ws are paused.
+ * A Duplex over any platform's WebSocket. A WebSocket has neither 'drain' nor pause. The stream therefore polls for
+ * unsent bytes, and holds messages while it is paused, up to a limit. WebSockets of the package ws are paused.
  */
 class WebSocketStream extends Duplex {
   #socket;

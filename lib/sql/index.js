@@ -5,7 +5,9 @@ const { Piece, checkText, isDate, isPiece, jsonText, quoted, refuse, textOrList 
 /** Larger pieces make their text when it is read, so that nesting stays linear. */
 const SMALL = 256;
 
-/** Pieces that were not sent: in a string or JSON, a piece would lose its values, or show them; `await` would ignore it. */
+/**
+ * Pieces that were not sent: in a string or JSON, a piece would lose its values, or show them; `await` would ignore it.
+ */
 const NOT_SENT = {
   then: {
     value(resolve, reject) {
@@ -131,8 +133,8 @@ function columnsOf(object, what) {
 }
 
 /**
- * Appends the values of an object's columns to a list. Only objects and errors need a name for a value: a closure for each
- * value doubles the time of 1,000 objects.
+ * Appends the values of an object's columns to a list. Only objects and errors need a name for a value: a closure for
+ * each value doubles the time of 1,000 objects.
  * @param {string} hint for a column that is missing, or undefined
  */
 function addCells(parts, object, columns, what, hint) {
@@ -149,7 +151,10 @@ function cell(value, name, what, hint) {
   return value === undefined ? refuse(place(), value, hint) : partOf(value, place);
 }
 
-/** Whether the strings around a value are those of `IN (${value})` or `IN ${value}`; a list there is one parameter, no list of SQL. */
+/**
+ * Whether the strings around a value are those of `IN (${value})` or `IN ${value}`; a list there is one parameter, no
+ * list of SQL.
+ */
 const isInList = (before, behind) =>
   /\bin\s*$/i.test(before.slice(-20)) || (/\bin\s*\(\s*$/i.test(before.slice(-20)) && /^\s*\)/.test(behind));
 
@@ -159,7 +164,8 @@ function combine(list, what, word, nothing) {
 }
 
 /**
- * Makes SQL from pieces; all other values become parameters: a list a PostgreSQL array, a plain object JSON, a URL its href.
+ * Makes SQL from pieces; all other values become parameters: a list a PostgreSQL array, a plain object JSON, a URL its
+ * href.
  * @returns {[string, Array]} a frozen piece, to be spread: `query(...piece)`
  */
 function sql(strings, ...values) {

@@ -14,8 +14,8 @@ const later = late({
 });
 
 /**
- * Resolves what to connect to and how from an object, a connection string and the environment, with libpq's names, meanings and
- * precedence.
+ * Resolves what to connect to and how from an object, a connection string and the environment, with libpq's names,
+ * meanings and precedence.
  * @see https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-PARAMKEYWORDS
  */
 
@@ -64,10 +64,10 @@ class Config {
 
 /**
  * Makes one checked object.
- * @param {object|string|URL} [config] options by name, with `connectionString` among them, or that alone. Other names are
- *   parameters for the server; undefined, null and '' count as not given
- * @param {object} [overrides] `{ port, host, ssl }` of `connect()`: as in net.connect, a port that is not a number is the path
- *   of a socket, and a port without a host is one of localhost
+ * @param {object|string|URL} [config] options by name, with `connectionString` among them, or that alone. Other names
+ *   are parameters for the server; undefined, null and '' count as not given
+ * @param {object} [overrides] `{ port, host, ssl }` of `connect()`: as in net.connect, a port that is not a number is
+ *   the path of a socket, and a port without a host is one of localhost
  * @returns {object} by libpq's names; secrets are not enumerable
  */
 function resolve(config, overrides, env = process.env) {
@@ -104,8 +104,8 @@ function resolve(config, overrides, env = process.env) {
 
 /**
  * Takes what was given by its precedence: the arguments of `connect()`, then the config, then the environment.
- * @returns {object} `texts` by option; `own`, the options that have no text; `parameters` for the server; the `sslmode` that is not
- *   of the environment; the `fallback` for a host
+ * @returns {object} `texts` by option; `own`, the options that have no text; `parameters` for the server; the
+ *   `sslmode` that is not of the environment; the `fallback` for a host
  */
 function gather(config, overrides, env) {
   const { texts, own, parameters } = read(config);

@@ -4,8 +4,9 @@ const { isPort } = require('./hosts');
 const { isOption } = require('./options');
 
 /**
- * Connection strings as libpq reads them: `postgresql://` URLs and `key=value` lists. Both become a Map of option name to text,
- * which `config.js` interprets. Errors name the option and never show the text around it, which may be a misplaced password.
+ * Connection strings as libpq reads them: `postgresql://` URLs and `key=value` lists. Both become a Map of option name
+ * to text, which `config.js` interprets. Errors name the option and never show the text around it, which may be a
+ * misplaced password.
  * @see https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-CONNSTRING
  */
 

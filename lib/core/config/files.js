@@ -10,8 +10,8 @@ const later = late({ os: () => require('node:os') });
 /** The files that libpq reads in the home directory. */
 
 /**
- * @returns {string} the path of one of libpq's files in the home directory (HOME precedes the system's), on Windows in the
- *   application data's directory "postgresql"
+ * @returns {string} the path of one of libpq's files in the home directory (HOME precedes the system's), on Windows
+ *   in the application data's directory "postgresql"
  */
 function homeFile(env, name, windowsName = name) {
   if (process.platform === 'win32') return path.join(env.APPDATA ?? '', 'postgresql', windowsName);
@@ -20,8 +20,8 @@ function homeFile(env, name, windowsName = name) {
 
 /**
  * Looks up a password in a password file: lines of `host:port:database:user:password`, where `*` matches anything and a
- * backslash escapes. The first matching line counts. The default socket directory has the name `localhost`. A file that other
- * users may read is ignored with a warning.
+ * backslash escapes. The first matching line counts. The default socket directory has the name `localhost`. A file that
+ * other users may read is ignored with a warning.
  * @see https://www.postgresql.org/docs/current/libpq-pgpass.html
  */
 function lookupPassword(passfile, { hostaddr, host = hostaddr, port, database, user }) {

@@ -3,9 +3,9 @@
 const { check, OPTIONS } = require('./options');
 
 /*
- * Keys of a config object that are no options are sent as parameters in StartupMessage. The server rejects unknown ones, but
- * only once it is reached. Keys that cannot be parameters are rejected here: parameters have lower case and underscores (but
- * for three), those of extensions a dot, and none is one typing error away from an option.
+ * Keys of a config object that are no options are sent as parameters in StartupMessage. The server rejects unknown
+ * ones, but only once it is reached. Keys that cannot be parameters are rejected here: parameters have lower case and
+ * underscores (but for three), those of extensions a dot, and none is one typing error away from an option.
  */
 
 /** Options that have no text, or another name in a connection string. */

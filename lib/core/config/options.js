@@ -90,8 +90,8 @@ const protocolVersion = checked(
 );
 
 /*
- * Each option: [parser, environment variable, default]. A parser takes (text, name), throws a TypeError, and returns the value
- * for the resolved config, undefined for none. `raw` is for texts that are needed together.
+ * Each option: [parser, environment variable, default]. A parser takes (text, name), throws a TypeError, and returns
+ * the value for the resolved config, undefined for none. `raw` is for texts that are needed together.
  */
 const OPTIONS = {
   host: [raw, 'PGHOST'],
@@ -163,8 +163,8 @@ const isOption = name => Object.hasOwn(OPTIONS, name);
 
 /**
  * Parses `require_auth`: a list of allowed methods or, each with "!", of forbidden ones; an empty one allows all.
- * @returns {{allowed: Set<string>, named: Set<string>, single: string|null}} the allowed methods that this client has; those
- *   that were named; the one named method, if there is one
+ * @returns {{allowed: Set<string>, named: Set<string>, single: string|null}} the allowed methods that this client
+ *   has; those that were named; the one named method, if there is one
  */
 function requireAuth(value, name) {
   const items = value === '' ? [] : value.split(',');

@@ -37,8 +37,8 @@ const STEP = {
 };
 
 /**
- * Why another attempt at the same server may succeed: it does not offer channel binding, which is optional; the TLS handshake
- * failed; it refused the session over TLS before it asked for anything.
+ * Why another attempt at the same server may succeed: it does not offer channel binding, which is optional; the TLS
+ * handshake failed; it refused the session over TLS before it asked for anything.
  */
 const REASON = { UNBOUND: 1, BROKEN: 2, REFUSED: 3 };
 
@@ -67,8 +67,8 @@ const failed = message => new ConnectionError(message, { code: '08001' });
 const unexpected = ([type]) => protocolError(`message of type 0x${type.toString(16)}, which may not come now`);
 
 /**
- * One attempt to connect: its clock, its step, what it has opened and what the server has sent. `wait` waits for anything that
- * may never come.
+ * One attempt to connect: its clock, its step, what it has opened and what the server has sent. `wait` waits for
+ * anything that may never come.
  */
 class Attempt extends EventEmitter {
   #aborted = false;
@@ -85,8 +85,8 @@ class Attempt extends EventEmitter {
 
   /**
    * @param {string} where for messages
-   * @param {object} [limits] `seconds`: connect_timeout, 0 for none; `begun`: their beginning, by default now; `signal`; `quick`:
-   *   whether the address has to accept as quickly as net.connect demands of one of several
+   * @param {object} [limits] `seconds`: connect_timeout, 0 for none; `begun`: their beginning, by default now;
+   *   `signal`; `quick`: whether the address has to accept as quickly as net.connect demands of one of several
    */
   constructor(where, { seconds = 0, begun = seconds > 0 ? performance.now() : 0, signal, quick = false } = {}) {
     super();

@@ -33,8 +33,8 @@ const refuse = what => new ConnectionError(what, { code: '28000' });
 const answer = (...parts) => frame(frontend.PasswordMessage, ...parts);
 
 /**
- * What goes with the StartupMessage if `require_auth` leaves one method: `parts`, `isLast` if the client sends nothing more, and
- * `scram`, which has begun. md5 needs the server's salt.
+ * What goes with the StartupMessage if `require_auth` leaves one method: `parts`, `isLast` if the client sends nothing
+ * more, and `scram`, which has begun. md5 needs the server's salt.
  */
 const AHEAD = {
   none: () => ({ parts: [], isLast: true }),

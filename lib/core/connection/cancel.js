@@ -15,10 +15,10 @@ const ON_ITS_WAY = 1000;
 /**
  * Asks a server to cancel what a session is doing, over a connection to the same address with the same protection.
  *
- * A request names a session, not a query, so nothing else may be sent to the session while the request can still arrive. The
- * server closes the connection after it has passed the request on. A proxy or pooler may reset it earlier, so a reset is
- * followed by a wait of one second. If the way takes even longer, or closes early in good order, the request may hit a later
- * query: no client can know.
+ * A request names a session, not a query, so nothing else may be sent to the session while the request can still
+ * arrive. The server closes the connection after it has passed the request on. A proxy or pooler may reset it earlier,
+ * so a reset is followed by a wait of one second. If the way takes even longer, or closes early in good order, the
+ * request may hit a later query: no client can know.
  * @param {string} sslmode that gives the same protection
  * @returns {Promise<void>} resolves when the request is over; the server does not say whether anything was cancelled
  * @throws {ConnectionError} if it could not be sent, or after connect_timeout (10 s by default)

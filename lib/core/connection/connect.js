@@ -10,7 +10,9 @@ const { inOrder, targets } = require('./targets');
 
 const later = late({ cancel: () => require('./cancel'), tls: () => require('./tls') });
 
-/** Seconds that a pool tries a host without connect_timeout: one of several, and the only one, which may have to start. */
+/**
+ * Seconds that a pool tries a host without connect_timeout: one of several, and the only one, which may have to start.
+ */
 const ONE_OF_SEVERAL = 2;
 const ONLY_ONE = 30;
 
@@ -22,10 +24,10 @@ const HUNG_UP = ['08006', 'ECONNRESET', 'EPIPE'];
 
 /**
  * Connects to the first configured host whose session is the wanted one.
- * @param {object} hooks `earlyRequests()` gives the encoded waiting requests or null, at most once; `ready(session)` is called
- *   at the first ReadyForQuery with `{ config, socket, reader, parameters, host, port, backendKey, processId, cancel }`, sets
- *   `reader.handler` and calls `socket.handOver`; `notice(fields)`; `silent`: of a pool, when its connections gave hosts up
- *   that were silent, by their place in the config
+ * @param {object} hooks `earlyRequests()` gives the encoded waiting requests or null, at most once; `ready(session)`
+ *   is called at the first ReadyForQuery with `{ config, socket, reader, parameters, host, port, backendKey, processId,
+ *   cancel }`, sets `reader.handler` and calls `socket.handOver`; `notice(fields)`; `silent`: of a pool, when its
+ *   connections gave hosts up that were silent, by their place in the config
  * @returns {Promise<void>} resolves after `ready`
  * @throws {PostgresError|ConnectionError|AggregateError} an AggregateError if several places were tried
  */
@@ -78,7 +80,10 @@ function silentLast(list, hosts, silent) {
   return list.toSorted((a, b) => isSilent(a) - isSilent(b));
 }
 
-/** @returns {Promise<function(): (string|undefined)>} gives the password for a host; the password file is read only by the call */
+/**
+ * @returns {Promise<function(): (string|undefined)>} gives the password for a host; the password file is read only by
+ * the call
+ */
 async function passwordFor({ user, database, password, passfile, require_auth: auth }, { host, hostaddr, port }) {
   if (auth.single === 'none') return () => undefined;
   const whom = { host: host ?? hostaddr, port, user, database };
@@ -93,8 +98,8 @@ async function passwordFor({ user, database, password, passfile, require_auth: a
 }
 
 /**
- * Connects to one target, in as many ways as the configuration and its answers allow. Nothing that was learned about a server
- * is remembered.
+ * Connects to one target, in as many ways as the configuration and its answers allow. Nothing that was learned about a
+ * server is remembered.
  * @returns {Promise<Error|null>} null when it is connected, an error if another place may succeed
  */
 async function connectTo(config, { target, seconds, quick, wanted, password }, hooks, signal) {

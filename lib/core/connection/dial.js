@@ -19,8 +19,8 @@ const QUICK = 250;
 const isDeno = process.versions?.deno !== undefined;
 
 /**
- * Opens a stream to a server (TCP, a Unix socket or the caller's own), and TLS on it if wanted. The attempt then has the
- * Socket; with TLS, the Socket's stream is another than the attempt's.
+ * Opens a stream to a server (TCP, a Unix socket or the caller's own), and TLS on it if wanted. The attempt then has
+ * the Socket; with TLS, the Socket's stream is another than the attempt's.
  * @param {object} target one of `targets()`
  * @param {string} sslmode of this attempt; with 'prefer' it continues without TLS if the server has none
  */

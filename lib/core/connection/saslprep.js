@@ -1,9 +1,10 @@
 'use strict';
 
 /*
- * SASLprep (RFC 4013, a profile of RFC 3454) in the order of PostgreSQL's pg_saslprep(): the checks look at the mapped text
- * before it is normalized. Client and server must agree on every byte. Unlike the RFC's tables (Unicode 3.2), later letters of the
- * Basic Multilingual Plane count as assigned, and right-to-left text may be mixed with digits and signs.
+ * SASLprep (RFC 4013, a profile of RFC 3454) in the order of PostgreSQL's pg_saslprep(): the checks look at the mapped
+ * text before it is normalized. Client and server must agree on every byte. Unlike the RFC's tables (Unicode 3.2),
+ * later letters of the Basic Multilingual Plane count as assigned, and right-to-left text may be mixed with digits and
+ * signs.
  */
 
 /** C.1.2: spaces that are not ASCII become U+0020. */
@@ -21,7 +22,10 @@ const PROHIBITED = new RegExp(
   'u'
 );
 
-/** A.1: unassigned, including everything beyond the Basic Multilingual Plane that Unicode 3.2 did not have, such as emoji. */
+/**
+ * A.1: unassigned, including everything beyond the Basic Multilingual Plane that Unicode 3.2 did not have, such as
+ * emoji.
+ */
 // eslint-disable-next-line regexp/no-dupe-characters-character-class -- Unicode assigns more of them each year
 const UNASSIGNED = /[\p{Cn}\u{10450}-\u{1cfff}\u{1d800}-\u{1ffff}\u{2a6d7}-\u{2f7ff}\u{2fa1e}-\u{effff}]/u;
 
@@ -35,8 +39,8 @@ const BETWEEN_RIGHT_TO_LEFT = new RegExp(`^(?=${RIGHT_TO_LEFT}).*${RIGHT_TO_LEFT
 
 /**
  * Prepares a password for SCRAM.
- * @returns {string|null} null if RFC 4013 prohibits it: control characters, lone surrogates, unassigned code points, mixed
- *   directions, or nothing left after the mapping. The password must then be used unchanged, as PostgreSQL does
+ * @returns {string|null} null if RFC 4013 prohibits it: control characters, lone surrogates, unassigned code points,
+ *   mixed directions, or nothing left after the mapping. The password must then be used unchanged, as PostgreSQL does
  */
 function saslprep(text) {
   const mapped = text.replace(SPACES, ' ').replace(NOTHING, '');

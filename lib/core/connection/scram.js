@@ -10,8 +10,8 @@ const later = late({ saslprep: () => require('./saslprep') });
 const pbkdf2 = require('node:util').promisify(crypto.pbkdf2);
 
 /**
- * The most iterations done for a server, about half a second of a pool thread; PostgreSQL's default is 4,096. A hostile server
- * could demand 2^31.
+ * The most iterations done for a server, about half a second of a pool thread; PostgreSQL's default is 4,096. A hostile
+ * server could demand 2^31.
  */
 const MAX_ITERATIONS = 1000000;
 
@@ -42,19 +42,20 @@ function deriveKeys(password, salt, iterations) {
 const refused = what => new ConnectionError(`SCRAM authentication failed: ${what}`, { code: '28000' });
 
 /**
- * The client's side of SCRAM-SHA-256 or SCRAM-SHA-256-PLUS (RFC 5802, RFC 7677). The user name is empty, since PostgreSQL uses
- * that of the StartupMessage.
+ * The client's side of SCRAM-SHA-256 or SCRAM-SHA-256-PLUS (RFC 5802, RFC 7677). The user name is empty, since
+ * PostgreSQL uses that of the StartupMessage.
  *
  *     C: client-first n,,n=,r=NONCE
  *     S: server-first r=NONCE+MORE,s=SALT,i=ITERATIONS
  *     C: client-final c=BINDING,r=NONCE+MORE,p=PROOF
  *     S: server-final v=SIGNATURE
  *
- * @param {object} [options] `binding`: tls-server-end-point data for SCRAM-SHA-256-PLUS; `able`: the client could bind, but the
- *   server did not offer it, so that the server detects a manipulated offer ("y" in the header); `nonce` and `user` are for
- *   tests
- * @returns {{mechanism: string, first: string, final: function(string): Promise<string>, verify: function(string)}} `final`
- *   makes the client-final-message, `verify` checks the server-final-message; both throw a ConnectionError (28000)
+ * @param {object} [options] `binding`: tls-server-end-point data for SCRAM-SHA-256-PLUS; `able`: the client could
+ *   bind, but the server did not offer it, so that the server detects a manipulated offer ("y" in the header); `nonce`
+ *   and `user` are for tests
+ * @returns {{mechanism: string, first: string, final: function(string): Promise<string>, verify: function(string)}}
+ *   `final` makes the client-final-message, `verify` checks the server-final-message; both throw a ConnectionError
+ *   (28000)
  */
 function startScram(password, { binding = null, able = false, nonce, user = '' } = {}) {
   const ours = nonce ?? crypto.randomBytes(18).toString('base64');

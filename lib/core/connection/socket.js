@@ -19,8 +19,9 @@ const LARGE = 65536;
  */
 
 /**
- * The byte stream to a server: TCP, a Unix socket, TLS or the caller's Duplex. A stream made with `onread: socket.onread` reads
- * into memory that is used again, so that a read allocates nothing; any other Duplex delivers 'data' events.
+ * The byte stream to a server: TCP, a Unix socket, TLS or the caller's Duplex. A stream made with `onread:
+ * socket.onread` reads into memory that is used again, so that a read allocates nothing; any other Duplex delivers
+ * 'data' events.
  */
 class Socket {
   #listener;
@@ -46,11 +47,12 @@ class Socket {
   }
 
   /**
-   * The option `onread` of net.connect and tls.connect; undefined if none works. Node.js asks `buffer` for memory after each
-   * callback, unless the callback throws: then it goes on with what it has, although `next` is another.
+   * The option `onread` of net.connect and tls.connect; undefined if none works. Node.js asks `buffer` for memory after
+   * each callback, unless the callback throws: then it goes on with what it has, although `next` is another.
    *
    *     small ──read──▶ callback ──▶ small ──read──▶ callback: it was full ──▶ large ──read──▶ callback ──▶ large …
-   *                                                     └─ it throws ────────▶ small ──read──▶ callback: which one has the bytes?
+   *                                                     └─ it throws ────────▶ small ──read──▶ callback: which one has
+   *                                                     the bytes?
    *
    * Both are zeroed meanwhile, so the one that has bytes was read into.
    */

@@ -20,7 +20,8 @@ const REPORTS = [backend.ParameterStatus, backend.NoticeResponse, backend.ReadyF
 const ANSWER = [backend.RowDescription, backend.DataRow, backend.CommandComplete];
 
 /**
- * Whether a session is what target_session_attrs wants. PostgreSQL 14 and later report it; other servers and poolers are asked.
+ * Whether a session is what target_session_attrs wants. PostgreSQL 14 and later report it; other servers and poolers
+ * are asked.
  * @param {string} wanted read-write, read-only, primary or standby
  * @param {Object<string, string>} parameters 'on' or 'off'
  * @returns {boolean|undefined} undefined if the server must be asked

@@ -13,8 +13,8 @@ const { homeFile } = require('../config');
  */
 
 /**
- * Options of tls.connect that must not be overridden, and those that only the context may have, since a logged TLSSocket shows
- * its options.
+ * Options of tls.connect that must not be overridden, and those that only the context may have, since a logged
+ * TLSSocket shows its options.
  */
 const NOT_PASSED_ON = [
   'socket',
@@ -34,9 +34,9 @@ const NOT_PASSED_ON = [
 ];
 
 /**
- * Makes the options for tls.connect, without the address. The option `ssl` verifies the certificate as tls.connect does, unless
- * `rejectUnauthorized` is false. Without `ssl`, verify-ca and verify-full verify it, and so do weaker modes if there is a root
- * certificate; only verify-full checks the name.
+ * Makes the options for tls.connect, without the address. The option `ssl` verifies the certificate as tls.connect
+ * does, unless `rejectUnauthorized` is false. Without `ssl`, verify-ca and verify-full verify it, and so do weaker
+ * modes if there is a root certificate; only verify-full checks the name.
  * @throws {ConnectionError} 08001 for files that are missing, unreadable or, with a key, readable by other users
  */
 function tlsOptions(config, target) {
@@ -69,8 +69,8 @@ function tlsOptions(config, target) {
 }
 
 /**
- * @returns {string|Buffer|undefined} the certificate authorities; undefined for none or, if the certificate must be verified,
- *   for Node's. libpq's default file is used if `ssl` is not given
+ * @returns {string|Buffer|undefined} the certificate authorities; undefined for none or, if the certificate must be
+ *   verified, for Node's. libpq's default file is used if `ssl` is not given
  */
 function rootCertificates({ sslrootcert, ssl }, sslmode) {
   const named = sslrootcert === 'system' ? process.env.SSL_CERT_FILE : sslrootcert;
@@ -89,7 +89,10 @@ function rootCertificates({ sslrootcert, ssl }, sslmode) {
   );
 }
 
-/** @returns {{cert: Buffer, key: Buffer, passphrase: string|undefined}|{}} libpq's default files are used if `ssl` is not given */
+/**
+ * @returns {{cert: Buffer, key: Buffer, passphrase: string|undefined}|{}} libpq's default files are used if `ssl` is
+ * not given
+ */
 function clientCertificate({ sslcert, sslkey, sslcertmode, sslpassword, ssl }) {
   if (sslcertmode === 'disable') return {};
   const certFile = sslcert ?? inHome('postgresql.crt');
@@ -121,8 +124,8 @@ function read(file, what) {
 }
 
 /*
- * Digests by object identifier in hex: of RSA, ECDSA, and the parameters of RSA-PSS. SHA-256 replaces MD5 and SHA-1, which
- * RSA-PSS uses without parameters (RFC 5929, section 4.1).
+ * Digests by object identifier in hex: of RSA, ECDSA, and the parameters of RSA-PSS. SHA-256 replaces MD5 and SHA-1,
+ * which RSA-PSS uses without parameters (RFC 5929, section 4.1).
  */
 const DIGESTS = {
   sha224: ['2a864886f70d01010e', '2a8648ce3d040301', '608648016503040204'],
@@ -152,8 +155,8 @@ function endPoint(socket) {
 }
 
 /**
- * Certificate ::= SEQUENCE { tbsCertificate, signatureAlgorithm, signature }: the last known identifier is the signature's,
- * since only its bits follow.
+ * Certificate ::= SEQUENCE { tbsCertificate, signatureAlgorithm, signature }: the last known identifier is the
+ * signature's, since only its bits follow.
  * @param {Buffer} der untrusted
  */
 function signatureDigest(der) {

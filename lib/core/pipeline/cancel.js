@@ -7,23 +7,24 @@ const FIRST_PAUSE = 50;
 const LONGEST_PAUSE = 1000;
 
 /**
- * Gives a request up: it rejects at once, and nothing more is sent until its answer has ended. The server is asked to cancel it
- * as soon as no live request was sent behind it; otherwise its answer is read and dropped.
+ * Gives a request up: it rejects at once, and nothing more is sent until its answer has ended. The server is asked to
+ * cancel it as soon as no live request was sent behind it; otherwise its answer is read and dropped.
  */
 function giveUp(request, error) {
   const { pipeline } = request.scope;
   if (!request.giveUp(error, pipeline) || pipeline.head === null) return; // null: the connection is lost
   pipeline.givenUpAt ||= performance.now();
-  // Requests with one limit are given up one by one. Requests that their callers make in between would live behind the others.
+  // Requests with one limit are given up one by one. Requests that their callers make in between would live behind the
+  // others.
   pipeline.holdBehind(request);
   if (pipeline.head.givenUp && !isFollowed(request)) cancelHead(pipeline); // it may have been the last live one behind the head
 }
 
 /**
  * Asks the server to cancel the request that it answers, if that was given up and no live request was sent behind it. A
- * CancelRequest names a connection, not a query. It is therefore sent only while the request is being answered, and nothing is
- * sent until the server has closed the cancel connection. The server ignores one that comes before the query has begun, so it
- * is repeated. There is one at a time, since thousands may be given up.
+ * CancelRequest names a connection, not a query. It is therefore sent only while the request is being answered, and
+ * nothing is sent until the server has closed the cancel connection. The server ignores one that comes before the query
+ * has begun, so it is repeated. There is one at a time, since thousands may be given up.
  * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-CANCELING-REQUESTS
  */
 async function cancelHead(pipeline, pause = FIRST_PAUSE, request = pipeline.head) {
@@ -43,7 +44,10 @@ function expectAnswer(pipeline) {
   if (pipeline.head !== null) pipeline.askedAt = pipeline.givenUpAt ||= performance.now();
 }
 
-/** Gives up all requests of a scope and the scopes inside it, except those that begin and end blocks. The inner scopes are over. */
+/**
+ * Gives up all requests of a scope and the scopes inside it, except those that begin and end blocks. The inner scopes
+ * are over.
+ */
 function giveUpAll(scope, error) {
   const {
     pipeline,

@@ -63,8 +63,9 @@ CloseRequest.prototype.reads = CloseStatements.prototype.internal = true;
 RollbackRequest.prototype.internal = RollbackRequest.prototype.controlsBlock = true;
 
 /**
- * A server or pooler reports a block that no request has begun, as Pgpool-II does after a failed batch, or that COMMIT has not
- * ended, since it was cancelled or skipped behind an error. Every later request would be rejected, or be a part of it.
+ * A server or pooler reports a block that no request has begun, as Pgpool-II does after a failed batch, or that COMMIT
+ * has not ended, since it was cancelled or skipped behind an error. Every later request would be rejected, or be a part
+ * of it.
  */
 function rollBack(pipeline) {
   const request = new RollbackRequest();

@@ -5,7 +5,10 @@
 const { ConnectionError, PostgresError, TimeoutError, UsageError, isOurs } = require('../protocol');
 const { beginningOf } = require('./sql');
 
-/** When the connection is lost, so many requests have errors of their own, which show their callers; the others share one. */
+/**
+ * When the connection is lost, so many requests have errors of their own, which show their callers; the others share
+ * one.
+ */
 const OWN_ERRORS = 1000;
 
 /**
@@ -60,7 +63,10 @@ function withQuery(error, text) {
 /** Frames of this library and of Node.js, which are all that V8 shows if no code awaits a query. */
 const OWN_FRAME = /^ +at (?:async )?(?:PoolLease\.run|Call\.|#?watch|process\.|node:)/;
 
-/** Gives an error of a query the stack of the awaiting caller, else the beginning of its SQL. @param {function} hide left out */
+/**
+ * Gives an error of a query the stack of the awaiting caller, else the beginning of its SQL. @param {function} hide
+ * left out
+ */
 function showAwaiting(error, hide) {
   const { query, stack } = error;
   Error.captureStackTrace?.(error, hide); // not every engine has it
@@ -146,14 +152,17 @@ function addHint(error, text) {
   if (at) error.hint ??= `this is the value of $${at}`;
 }
 
-/** 26000: the prepared statement does not exist; 0A000 of RevalidateCachedQuery: a cached plan must not change its result type. */
+/**
+ * 26000: the prepared statement does not exist; 0A000 of RevalidateCachedQuery: a cached plan must not change its
+ * result type.
+ */
 function isStale(error) {
   return error.code === '26000' || (error.code === '0A000' && error.routine === 'RevalidateCachedQuery');
 }
 
 /**
- * Whether a request with a stale statement is repeated at once, outside a transaction block: no request that it could affect,
- * or be affected by, may come before it.
+ * Whether a request with a stale statement is repeated at once, outside a transaction block: no request that it could
+ * affect, or be affected by, may come before it.
  * @param {Request} request whose answer is complete
  * @param {Scope} sending the sending scope
  */

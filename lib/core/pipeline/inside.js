@@ -1,18 +1,24 @@
 'use strict';
 
 /*
- * Tells which transaction the running code belongs to. Inside `transaction`, a request to the outer client would wait for the
- * transaction, which waits for its function: it is rejected at once.
+ * Tells which transaction the running code belongs to. Inside `transaction`, a request to the outer client would wait
+ * for the transaction, which waits for its function: it is rejected at once.
  */
 
 let storage; // made by the first transaction
 const running = new Set(); // scopes of functions
 let timer;
 
-/** Milliseconds for which the storage stays on behind the last transaction, since turning it on and off costs as much as a query. */
+/**
+ * Milliseconds for which the storage stays on behind the last transaction, since turning it on and off costs as much as
+ * a query.
+ */
 const LINGER = 100;
 
-/** To be called when the function is over: on Node.js 20, a storage that is on makes every promise of the program dearer. */
+/**
+ * To be called when the function is over: on Node.js 20, a storage that is on makes every promise of the program
+ * dearer.
+ */
 function leftInside(scope) {
   if (!running.delete(scope) || running.size > 0 || timer !== undefined) return;
   timer = setTimeout(() => {

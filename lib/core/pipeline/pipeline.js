@@ -43,11 +43,12 @@ class Pipeline {
   #unanswered = 0;
 
   /**
-   * @param {object} events `notice(fields, buf, start, end)`, `notification(…)`, `parameter(buf, start, end)`; `lost(error)`:
-   *   the connection is unusable, or closed by the server if there is no error; `queued()`: a request waits; `drained()`
-   * @param {object} common what connections have in common that replace each other or belong to one pool: `decoding`, the default
-   *   of readers; `ownTypes`, see lib/core/requests; `silent`, see connect() of lib/core/connection; `isPooled`: the server has lost
-   *   a statement, so that none gets a name any more
+   * @param {object} events `notice(fields, buf, start, end)`, `notification(…)`, `parameter(buf, start, end)`;
+   *   `lost(error)`: the connection is unusable, or closed by the server if there is no error; `queued()`: a request
+   *   waits; `drained()`
+   * @param {object} common what connections have in common that replace each other or belong to one pool: `decoding`,
+   *   the default of readers; `ownTypes`, see lib/core/requests; `silent`, see connect() of lib/core/connection;
+   *   `isPooled`: the server has lost a statement, so that none gets a name any more
    */
   constructor(events, common) {
     this.events = events;
@@ -69,7 +70,10 @@ class Pipeline {
     this.session = undefined;
     this.socket = null; // null without a connection
     this.reader = null;
-    /** The times when a sent request was given up, and when the server was asked to cancel; 0 if something was read since. */
+    /**
+     * The times when a sent request was given up, and when the server was asked to cancel; 0 if something was read
+     * since.
+     */
     this.givenUpAt = this.askedAt = 0;
     this.isCancelling = false;
     /** How often something was read. */
@@ -308,7 +312,10 @@ class Pipeline {
     this.flush();
   }
 
-  /** Flush makes the server answer BEGIN although the request takes long. Behind settings, a query may rely on the Parse before them. */
+  /**
+   * Flush makes the server answer BEGIN although the request takes long. Behind settings, a query may rely on the Parse
+   * before them.
+   */
   #encodeFronts(request) {
     const { statements, writer } = this;
     const { lastParsed } = statements;
@@ -376,7 +383,10 @@ class Pipeline {
     this.#finish(request, request.error !== undefined && status === 'I' && mayResend(request, this.scopes.active));
   }
 
-  /** Whether the block of its transaction is still open behind a request: after COMMIT AND CHAIN the status is that of another one. */
+  /**
+   * Whether the block of its transaction is still open behind a request: after COMMIT AND CHAIN the status is that of
+   * another one.
+   */
   #checkBlock(request) {
     const { scope, ended } = request;
     const {
@@ -394,7 +404,9 @@ class Pipeline {
     if (isOpen) rollBack(this);
   }
 
-  /** Notes a command tag that shows the end of a block; that of ROLLBACK TO SAVEPOINT is the same as that of ROLLBACK. */
+  /**
+   * Notes a command tag that shows the end of a block; that of ROLLBACK TO SAVEPOINT is the same as that of ROLLBACK.
+   */
   #command(request, buf, start, end) {
     const tag = buf.latin1Slice(start + 5, end - 1);
     if (tag === 'COMMIT' || tag === 'PREPARE TRANSACTION') request.ended = Infinity;

@@ -24,9 +24,10 @@ const KEPT_BYTES = 8192;
 
 /**
  * @typedef {object} Receiver takes a result: a RowReader, a StreamReceiver, a PacketReceiver
- * @property {function(RowParser|null, number, Pipeline): void} start the result begins: its columns, null without any, and format
- * @property {function(Buffer, number, number, number, boolean): void} receiveData takes so many whole DataRow or CopyData messages in
- *   buf[start … end), memory that the next read overwrites unless it is owned
+ * @property {function(RowParser|null, number, Pipeline): void} start the result begins: its columns, null without
+ *   any, and format
+ * @property {function(Buffer, number, number, number, boolean): void} receiveData takes so many whole DataRow or
+ *   CopyData messages in buf[start … end), memory that the next read overwrites unless it is owned
  * @property {function(number, Buffer, number, number): void} receive takes one message of any other type
  * @property {function(): void} [release] the rest comes to an end: read on, however slow the target is
  * @property {function(): void} [drop] the request was given up
@@ -212,8 +213,8 @@ class QueryRequest extends Request {
 QueryRequest.prototype.json = undefined;
 
 /**
- * What shares a request's Sync in front of it: BEGIN, SAVEPOINT, settings. It has neither a promise nor a place of its own: if it
- * fails, the server skips the request, which fails with its error.
+ * What shares a request's Sync in front of it: BEGIN, SAVEPOINT, settings. It has neither a promise nor a place of its
+ * own: if it fails, the server skips the request, which fails with its error.
  */
 class Front extends QueryRequest {
   /** @param {Request} request that it is in front of */

@@ -5,7 +5,10 @@ const { addHint, showAwaiting, showCaller, withQuery } = require('./errors');
 
 const { ErrorResponse } = backend;
 
-/** Runs in a `.then`, where V8 can still add the awaiting caller to the stack, which was not there while the answer was read. */
+/**
+ * Runs in a `.then`, where V8 can still add the awaiting caller to the stack, which was not there while the answer was
+ * read.
+ */
 function outcome({ error, caller, result }) {
   if (error === undefined) return result;
   if (caller !== undefined) throw showCaller(error, caller);
@@ -17,8 +20,9 @@ function outcome({ error, caller, result }) {
 let rejecting = 0;
 
 /**
- * A request to the server, from the call to its ReadyForQuery: an entry of the pipeline, and what shares one Sync. Subclasses write
- * their messages in `encode` and take the answer in `message`. A batch has its queries inside, and any request may have fronts.
+ * A request to the server, from the call to its ReadyForQuery: an entry of the pipeline, and what shares one Sync.
+ * Subclasses write their messages in `encode` and take the answer in `message`. A batch has its queries inside, and any
+ * request may have fronts.
  */
 class Request {
   constructor() {

@@ -23,12 +23,13 @@ class Scope {
    * @param {Scope|SettingsScope|null} parent
    * @param {string} name of the owner, for errors
    * @param {boolean} [options.whenIdle=false] it is entered only when everything sent has been answered
-   * @param {boolean} [options.block=false] it is a transaction block: it is entered when no block is open, and only requests
-   *   with `controlsBlock` may end it
+   * @param {boolean} [options.block=false] it is a transaction block: it is entered when no block is open, and only
+   *   requests with `controlsBlock` may end it
    * @param {string} [options.begin] the SQL that begins the block, in front of the first request
    * @param {string} [options.loop] the query of a cursor, whose loop may wait for what waits behind it
    * @param {function()} [options.entered] called when the scope owns the connection
-   * @param {function(function(): Error)} [options.lost] called with a maker of errors if the scope ends without being left
+   * @param {function(function(): Error)} [options.lost] called with a maker of errors if the scope ends without being
+   *   left
    */
   constructor(
     pipeline,
@@ -51,7 +52,10 @@ class Scope {
     this.begin = begin;
     this.entered = entered;
     this.lost = lost;
-    /** @type {(function(): Error)|null} makes the errors of new requests; waiting ones continue unless the scope was left */
+    /**
+     * @type {(function(): Error)|null} makes the errors of new requests; waiting ones continue unless the scope was
+     * left
+     */
     this.refused = null;
     this.ended = false;
     this.loop = loop;
@@ -59,7 +63,10 @@ class Scope {
     this.ending = false;
     /** @type {Error|undefined} why the block of the transaction has failed */
     this.failure = undefined;
-    /** @type {UsageError|undefined} of a query that has ended the block of the transaction: what was sent behind it is in another one, or in none */
+    /**
+     * @type {UsageError|undefined} of a query that has ended the block of the transaction: what was sent behind it is
+     * in another one, or in none
+     */
     this.left = undefined;
     /** The first and the last waiting request or scope. */
     this.first = null;
@@ -90,11 +97,12 @@ class Scope {
    * Does work in a scope, and takes the scope back when the work's promise settles.
    * @param {string} need 'shared': other requests may be sent before and behind; 'owned': no other request is sent;
    *   'session': it may also change settings, which a pool resets
-   * @param {object} options the caller's; a pool reads `signal`, `statement_timeout`, `idempotent`, and calls `onwait` with a function
-   *   that ends the wait for a connection with an error
-   * @param {function(Scope, Client, object): Promise} work gets the options as well; a pool may call it again after a loss
-   * @param {function(Error): boolean|Promise<boolean>} [mayRepeat] whether that is possible. A pool repeats what was not sent and,
-   *   with `idempotent`, what was
+   * @param {object} options the caller's; a pool reads `signal`, `statement_timeout`, `idempotent`, and calls
+   *   `onwait` with a function that ends the wait for a connection with an error
+   * @param {function(Scope, Client, object): Promise} work gets the options as well; a pool may call it again after a
+   *   loss
+   * @param {function(Error): boolean|Promise<boolean>} [mayRepeat] whether that is possible. A pool repeats what was
+   *   not sent and, with `idempotent`, what was
    */
   run(need, options, work) {
     return work(this, undefined, options);
@@ -125,7 +133,10 @@ class Scope {
     return entry;
   }
 
-  /** Puts in front of a request the unsent BEGIN of its block and of the blocks around it, each with its settings, or the request's own settings. */
+  /**
+   * Puts in front of a request the unsent BEGIN of its block and of the blocks around it, each with its settings, or
+   * the request's own settings.
+   */
   addFronts(request) {
     if (request.settings !== undefined && request.settings.depth === undefined && this.pipeline.scopes.inBlock)
       throw new UsageError(IN_BLOCK, '25001');
@@ -166,7 +177,10 @@ class Scopes {
     );
   }
 
-  /** @returns {boolean|undefined} whether a request of the root would now be in a block; undefined if answers decide that */
+  /**
+   * @returns {boolean|undefined} whether a request of the root would now be in a block; undefined if answers decide
+   * that
+   */
   get inBlock() {
     const {
       statements: { turning },
@@ -211,7 +225,10 @@ class Scopes {
     return true;
   }
 
-  /** Takes the root from those who have it: there is another one. @param {function(): Error} refused makes the errors of later requests */
+  /**
+   * Takes the root from those who have it: there is another one. @param {function(): Error} refused makes the errors of
+   * later requests
+   */
   renew(refused) {
     const { root } = this;
     this.root = new Scope(root.pipeline, null, root.name);

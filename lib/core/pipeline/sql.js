@@ -1,8 +1,8 @@
 'use strict';
 
 /*
- * Reads the first word of an SQL text, and the direction of a COPY, in linear time. The server tells everything else: command
- * tags, the transaction status and ParameterStatus.
+ * Reads the first word of an SQL text, and the direction of a COPY, in linear time. The server tells everything else:
+ * command tags, the transaction status and ParameterStatus.
  */
 
 /** Most texts begin with a letter from d to z, so they are no COPY. */
@@ -22,7 +22,10 @@ const COPYING = /\b(from|to)\s+std(?:in|out)\b/gi; // the server does not distin
 
 const ROLLBACK_TO = /\brollback\s+(?:(?:work|transaction)\s+)?to\b/gi;
 
-/** @returns {number} where what hides words is over; without its end that is the end of the text, which the server refuses */
+/**
+ * @returns {number} where what hides words is over; without its end that is the end of the text, which the server
+ * refuses
+ */
 function endOf(opening, text, from) {
   const marks = { '/*': NESTED, '--': LINE_END, "e'": ESCAPED, "E'": ESCAPED }[opening];
   if (marks === undefined) {
@@ -52,7 +55,10 @@ function withoutHidden(text) {
   return visible + text.slice(off);
 }
 
-/** @returns {string} the first word in lower case, behind white space, comments, semicolons and parentheses; '' if there is none */
+/**
+ * @returns {string} the first word in lower case, behind white space, comments, semicolons and parentheses; '' if there
+ * is none
+ */
 function firstWord(text) {
   let off = 0;
   BLANK.lastIndex = 0;

@@ -49,7 +49,9 @@ const TURNING = new Set(['abort', 'begin', 'commit', 'end', 'rollback', 'start']
 /** First words of statements that only read, unless they call a function that writes. */
 const READING = new Set(['select', 'table', 'values', 'show']);
 
-/** Statements that set the encoding. The server reports a change at ReadyForQuery, too late for text in the same answer. */
+/**
+ * Statements that set the encoding. The server reports a change at ReadyForQuery, too late for text in the same answer.
+ */
 const OTHER_ENCODING =
   /\bset\s+(?:(?:local|session)\s+)?(?:client_encoding\s*(?:=|to\b)|names\b)(?!\s*['"]?(?:utf-?8|unicode))/i;
 
@@ -117,8 +119,8 @@ class Statement {
 }
 
 /**
- * The prepared statements of one connection by text and parameter types. Above `limit` and MOST, the least recently used one is
- * closed.
+ * The prepared statements of one connection by text and parameter types. Above `limit` and MOST, the least recently
+ * used one is closed.
  */
 class Statements {
   /** Whether the process was warned of a pooler. */
@@ -137,9 +139,15 @@ class Statements {
     this.limit = limit;
     this.tag = tag;
     this.closing = [];
-    /** @type {Request|undefined} the last sent request that may drop statements; until it is over, others carry their own Parse */
+    /**
+     * @type {Request|undefined} the last sent request that may drop statements; until it is over, others carry their
+     * own Parse
+     */
     this.disturbing = undefined;
-    /** @type {Request|undefined} the last sent request that may begin a block or end that of a transaction, until it is over */
+    /**
+     * @type {Request|undefined} the last sent request that may begin a block or end that of a transaction, until it is
+     * over
+     */
     this.turning = undefined;
     /** @type {Statement|undefined} the statement of the last Parse, while only uses of it were sent since */
     this.lastParsed = undefined;
@@ -150,8 +158,9 @@ class Statements {
   }
 
   /**
-   * Finds the statement for a query. A Parse under way may fail, or be skipped after an earlier error. A later query therefore
-   * relies on it only in a run of one text, or in the batch that carries it; otherwise the query uses the unnamed statement.
+   * Finds the statement for a query. A Parse under way may fail, or be skipped after an earlier error. A later query
+   * therefore relies on it only in a run of one text, or in the batch that carries it; otherwise the query uses the
+   * unnamed statement.
    * @param {boolean} [cache=true] false: the unnamed statement
    * @param {Request|null} [carrier] the request that would carry its Parse
    * @returns {Statement} to be parsed unless it is `sent`
@@ -223,8 +232,8 @@ class Statements {
   }
 
   /**
-   * Closes a statement that has failed, if its types may have changed since Parse. Errors of the data (23505, 23514) come after
-   * BindComplete and do not indicate that.
+   * Closes a statement that has failed, if its types may have changed since Parse. Errors of the data (23505, 23514)
+   * come after BindComplete and do not indicate that.
    * @param {boolean} bound whether BindComplete has come
    */
   doubt(statement, code, bound) {
@@ -232,8 +241,8 @@ class Statements {
   }
 
   /**
-   * The server does not know a statement (26000). If it has prepared it, and was not asked to close it, each transaction may have
-   * another server, behind a pooler. With names, each of them would keep what was prepared there.
+   * The server does not know a statement (26000). If it has prepared it, and was not asked to close it, each
+   * transaction may have another server, behind a pooler. With names, each of them would keep what was prepared there.
    */
   missed(statement, error) {
     if (statement.rowParser === undefined || this.#byKey.get(statement.key) !== statement) return;

@@ -35,8 +35,8 @@ class AbortError extends OwnError {
 }
 
 /**
- * A time limit has passed: `statement_timeout` or `stall_timeout` (57014), `acquire_timeout` (53300, or 08001 with the cause),
- * `connect_timeout` (08001).
+ * A time limit has passed: `statement_timeout` or `stall_timeout` (57014), `acquire_timeout` (53300, or 08001 with the
+ * cause), `connect_timeout` (08001).
  */
 class TimeoutError extends OwnError {}
 

@@ -5,8 +5,8 @@ const { ConnectionError, protocolError } = require('./errors');
 const { textAt } = require('./reader');
 
 /*
- * Decoders of the server's small messages. Each takes the buffer, the offset of the message's type byte and the offset behind
- * its end. It trusts no length and no terminator, and throws a protocol violation that names the message.
+ * Decoders of the server's small messages. Each takes the buffer, the offset of the message's type byte and the offset
+ * behind its end. It trusts no length and no terminator, and throws a protocol violation that names the message.
  * https://www.postgresql.org/docs/current/protocol-message-formats.html
  */
 
@@ -76,7 +76,10 @@ function decodeBackendKeyData(buf, start, end) {
   return Buffer.from(buf.subarray(start + 5, end));
 }
 
-/** @returns {number} the server's newest version; it also names options that it does not know, of which this client has none */
+/**
+ * @returns {number} the server's newest version; it also names options that it does not know, of which this client has
+ * none
+ */
 function decodeNegotiateProtocolVersion(buf, start, end) {
   if (end - start < 13) throw wrongLength('NegotiateProtocolVersion');
   const newest = buf.readUInt32BE(start + 5);

@@ -40,12 +40,13 @@ function lengthAt(buf, pos, max = MAX_LENGTH) {
 }
 
 /**
- * Cuts the server's byte stream into messages, whatever the chunks. A message starts with one byte of type and four of length,
- * which counts itself but not the type.
+ * Cuts the server's byte stream into messages, whatever the chunks. A message starts with one byte of type and four of
+ * length, which counts itself but not the type.
  * https://www.postgresql.org/docs/current/protocol-overview.html#PROTOCOL-MESSAGE-CONCEPTS
  *
- * The handler's `message(type, buf, start, end, count)` gets one whole message in buf[start … end), or `count` adjacent DataRow
- * or CopyData messages. The memory is used again after the call, unless `reader.owned` is true: then the handler may keep it.
+ * The handler's `message(type, buf, start, end, count)` gets one whole message in buf[start … end), or `count` adjacent
+ * DataRow or CopyData messages. The memory is used again after the call, unless `reader.owned` is true: then the
+ * handler may keep it.
  */
 class FrameReader {
   #held = null; // an incomplete message

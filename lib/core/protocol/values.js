@@ -67,7 +67,10 @@ const isDate = value => Object.prototype.toString.call(value) === '[object Date]
 /** For PostgreSQL -0 is not 0, but `String(-0)` is '0'. */
 const numberText = value => (Object.is(value, -0) ? '-0' : `${value}`);
 
-/** @returns {string|undefined} the ISO text of a value of Temporal: PostgreSQL takes no name of a zone or calendar, and no sign before P */
+/**
+ * @returns {string|undefined} the ISO text of a value of Temporal: PostgreSQL takes no name of a zone or calendar, and
+ * no sign before P
+ */
 function temporalText(value) {
   const [, kind] =
     /^\[object Temporal\.(Instant|Plain(?:Date|Time|DateTime)|ZonedDateTime|Duration)\]$/.exec(
@@ -112,7 +115,9 @@ function jsonText(value, what) {
 /** An empty array that is no JSON. */
 const EMPTY = '{{}}';
 
-/** A list of parameters: the texts that PostgreSQL's arrays and json take, of which the type of the parameter decides. */
+/**
+ * A list of parameters: the texts that PostgreSQL's arrays and json take, of which the type of the parameter decides.
+ */
 class List {
   #json;
   #array;
@@ -126,7 +131,10 @@ class List {
     }
   }
 
-  /** @param {boolean} [isJson] undefined if the type is not known yet: then json refuses the text, of an empty list as well */
+  /**
+   * @param {boolean} [isJson] undefined if the type is not known yet: then json refuses the text, of an empty list as
+   * well
+   */
   text(isJson) {
     return isJson ? (this.#json ?? this.#array) : isJson === false || this.#array !== '{}' ? this.#array : EMPTY;
   }
@@ -146,8 +154,8 @@ class List {
 }
 
 /**
- * The text of a value that is neither a string, nor bytes, nor null. A list is an array of PostgreSQL; a plain object and any
- * other with `toJSON` are JSON.
+ * The text of a value that is neither a string, nor bytes, nor null. A list is an array of PostgreSQL; a plain object
+ * and any other with `toJSON` are JSON.
  * @param {string} what its name in an error
  */
 function textOf(value, what) {
@@ -171,8 +179,8 @@ const textOrList = (value, what) =>
   Array.isArray(value) || value instanceof List ? listOf(value, what) : textOf(value, what);
 
 /**
- * Puts texts in the place of lists, Dates and objects, before anything is written: toJSON is the caller's code, and may send a
- * query of its own.
+ * Puts texts in the place of lists, Dates and objects, before anything is written: toJSON is the caller's code, and may
+ * send a query of its own.
  */
 function withTexts(values) {
   try {
@@ -188,7 +196,8 @@ function withTexts(values) {
 }
 
 /**
- * Copies parameter values, so that the caller may change them. It accepts and rejects the same values as MessageWriter.bind.
+ * Copies parameter values, so that the caller may change them. It accepts and rejects the same values as
+ * MessageWriter.bind.
  * @param {number} [limit] of the bytes of all Buffers
  * @returns {Array|object|null} null above the limit
  */

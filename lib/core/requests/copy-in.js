@@ -18,8 +18,9 @@ const COPY = Object.freeze({ name: '', key: '', disturbs: false, reads: false })
 const SEVERAL = /;\s*\S/;
 
 /**
- * Writes a COPY as a simple Query, as psql does: Pgpool-II knows no other way. An extended query takes the place of that for what
- * may be several statements, which the server refuses there, and behind settings, whose transaction a Query would not end.
+ * Writes a COPY as a simple Query, as psql does: Pgpool-II knows no other way. An extended query takes the place of
+ * that for what may be several statements, which the server refuses there, and behind settings, whose transaction a
+ * Query would not end.
  */
 function writeCopy(request, writer, statements) {
   request.simple = request.settings === undefined && !SEVERAL.test(request.text);
@@ -33,8 +34,8 @@ function writeCopy(request, writer, statements) {
 }
 
 /**
- * COPY … FROM STDIN. Nothing is sent behind it until it is over, since the server rejects everything else meanwhile. Data need
- * not wait for the server's word, since a server that has reported an error ignores it.
+ * COPY … FROM STDIN. Nothing is sent behind it until it is over, since the server rejects everything else meanwhile.
+ * Data need not wait for the server's word, since a server that has reported an error ignores it.
  * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-COPY
  */
 class CopyInRequest extends QueryRequest {

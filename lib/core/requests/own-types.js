@@ -5,8 +5,8 @@ const { RowReader, arrayOf, decoders, hasNames, isName, oid } = require('../rows
 const { QueryRequest } = require('../pipeline');
 
 /**
- * Types with an array that are the database's own; an array of rows of a table is no use without their columns. Elements of a domain
- * may be arrays themselves.
+ * Types with an array that are the database's own; an array of rows of a table is no use without their columns.
+ * Elements of a domain may be arrays themselves.
  */
 const TEXT = `SELECT t.oid, typarray, typtype, typbasetype, typname, nspname, pg_catalog.pg_type_is_visible(t.oid), typdelim
   FROM pg_catalog.pg_type t JOIN pg_catalog.pg_namespace n ON n.oid = typnamespace LEFT JOIN pg_catalog.pg_class c ON c.oid = typrelid
@@ -15,12 +15,18 @@ const TEXT = `SELECT t.oid, typarray, typtype, typbasetype, typname, nspname, pg
 /** The OID of text[]. */
 const TEXTS = 1009;
 
-/** Arrays of a database's own types (enums, domains, types of extensions), which connections ask for until one has an answer. */
+/**
+ * Arrays of a database's own types (enums, domains, types of extensions), which connections ask for until one has an
+ * answer.
+ */
 class OwnTypes {
   isKnown = false;
   /** @type {Object<number, [Decoder, Decoder]>|undefined} for `decode: true`; undefined if there are no such types */
   decoders = undefined;
-  /** @type {Map<number, number>} the type of the elements, which is built in or one of these arrays, by the OID of the array */
+  /**
+   * @type {Map<number, number>} the type of the elements, which is built in or one of these arrays, by the OID of the
+   * array
+   */
   elements = new Map();
   /** How JSON is made of them, see Json. */
   forms = undefined;

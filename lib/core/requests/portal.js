@@ -63,8 +63,8 @@ class PortalStep extends QueryRequest {
 }
 
 /**
- * A query whose rows are fetched in batches. It lives in a transaction block: that of its caller, where other requests may come
- * between its steps, or one of its own, which ends with it.
+ * A query whose rows are fetched in batches. It lives in a transaction block: that of its caller, where other requests
+ * may come between its steps, or one of its own, which ends with it.
  * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-EXT-QUERY
  */
 class Portal {
@@ -171,7 +171,10 @@ class Portal {
     if (statement !== undefined) await submit(new CloseRequest('P', [this.name]), this.scope);
   }
 
-  /** After the last row or an error. Until it is closed, the portal would hold its query's resources to the end of the block. */
+  /**
+   * After the last row or an error. Until it is closed, the portal would hold its query's resources to the end of the
+   * block.
+   */
   finish(error) {
     if (this.end !== undefined) this.end(error);
     else if (error === undefined) this.#close().catch(() => {});

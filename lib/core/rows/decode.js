@@ -70,7 +70,8 @@ function byteaDecoders([asText]) {
 }
 
 /**
- * @returns {Object<number, [Decoder, Decoder]>} for `decode: true`: client-parser's decoders, with Node.js's own for bytea
+ * @returns {Object<number, [Decoder, Decoder]>} for `decode: true`: client-parser's decoders, with Node.js's own for
+ *   bytea
  */
 function makeDecoders() {
   const { arrayOf, decoders } = types();

@@ -28,7 +28,10 @@ Object.defineProperties(Members.prototype, {
 
 const { latin1Slice } = Buffer.prototype;
 
-/** A RowDescription and the classes of its rows: `new parser[Client.STRING](dataRow)`, `new parser[Client.BINARY](dataRow)`. */
+/**
+ * A RowDescription and the classes of its rows: `new parser[Client.STRING](dataRow)`, `new
+ * parser[Client.BINARY](dataRow)`.
+ */
 class RowParser extends RowDescription {
   static known = new Map();
   /** The type of the last rows in text format, and their decoders. */

@@ -17,14 +17,17 @@ const LARGE = 65536;
 const BETWEEN = 64;
 
 /**
- * A connection's memory for results, since the read buffer is used again. Memory of its own would cost a small result more than
- * all the rest of a query.
+ * A connection's memory for results, since the read buffer is used again. Memory of its own would cost a small result
+ * more than all the rest of a query.
  */
 class Memory {
   #slab = NOTHING;
   #used = 0;
   #shift = 0;
-  /** What the connection is reading: bytes up to `length`, of which those up to `to` are in the slab, at their offset plus `#shift`. */
+  /**
+   * What the connection is reading: bytes up to `length`, of which those up to `to` are in the slab, at their offset
+   * plus `#shift`.
+   */
   read = NOTHING;
   length = 0;
   to = 0;
@@ -32,7 +35,9 @@ class Memory {
   tag = NOTHING;
   command = undefined;
 
-  /** Copies messages to memory that may be kept, and with them what follows, since one call costs more than the bytes. */
+  /**
+   * Copies messages to memory that may be kept, and with them what follows, since one call costs more than the bytes.
+   */
   keep(buf, start, end, type, before, last) {
     const length = end - start;
     const size = before === 0 ? SLAB : Math.max(SLAB, Math.min(LARGE, before >> 1));
@@ -102,7 +107,10 @@ class RowReader {
     this._structs = undefined;
   }
 
-  /** @type {Array} the rows so far: `objects` in a pool, else `structs`; the data of COPY. Setting it forgets earlier rows */
+  /**
+   * @type {Array} the rows so far: `objects` in a pool, else `structs`; the data of COPY. Setting it forgets earlier
+   * rows
+   */
   get rows() {
     if (this._plain) return this.objects;
     const structs = (this._structs ??= []);

@@ -9,7 +9,8 @@ const WHY = 'other requests waited for it';
 
 /**
  * What the results of a connection that go to targets share. It counts the bytes that the targets have not taken. Above
- * `max_buffer_bytes` the connection is not read; if other requests wait, targets that take nothing for PATIENCE are cut off.
+ * `max_buffer_bytes` the connection is not read; if other requests wait, targets that take nothing for PATIENCE are cut
+ * off.
  */
 class Backlog {
   bytes = 0;
@@ -58,8 +59,8 @@ class Backlog {
   }
 
   /**
-   * Cuts the targets off that have taken nothing since the last look. The first one may end the pause, but one timer for each would
-   * then leave some of the others.
+   * Cuts the targets off that have taken nothing since the last look. The first one may end the pause, but one timer
+   * for each would then leave some of the others.
    */
   #look(before = new Map()) {
     if (!this.#pipeline.socket) return this.#resume();

@@ -54,7 +54,8 @@ class CopyFrom extends Writable {
     if (signal !== undefined) addAbortSignal(signal, this);
     const run = scope => {
       if (this.destroyed) throw new AbortError('the stream was destroyed');
-      // Behind BEGIN in one flight, pgcat stores the rows of a block that is rolled back, and Pgpool-II answers no later query.
+      // Behind BEGIN in one flight, pgcat stores the rows of a block that is rolled back, and Pgpool-II answers no
+      // later query.
       const begun =
         scope.begin &&
         submit(Object.assign(new CloseRequest('P', []), { caller: this.#request.caller }), scope).catch(error => error);
@@ -88,7 +89,10 @@ class CopyFrom extends Writable {
     if (!this.writableEnded) this.destroy(error);
   }
 
-  /** Fails the COPY, which owns the connection, if its source brings nothing although everything that it brought was taken. */
+  /**
+   * Fails the COPY, which owns the connection, if its source brings nothing although everything that it brought was
+   * taken.
+   */
   #watchSource(time) {
     if (this.destroyed || this.writableEnded) return;
     const left = () => (this.writableLength > 0 ? NaN : -this.#chunks);

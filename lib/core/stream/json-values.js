@@ -5,7 +5,10 @@
 const { protocolError } = require('../protocol');
 const rows = require('../rows');
 
-/** Longer values are written in parts of so many bytes: a multiple of 6, so that the digits of each part are whole base64. */
+/**
+ * Longer values are written in parts of so many bytes: a multiple of 6, so that the digits of each part are whole
+ * base64.
+ */
 const PART = 6144;
 
 const LONGEST_TIMESTAMP = 48;
@@ -23,7 +26,9 @@ const [FOUR_ZEROS, NULL] = ['0000', 'NULL'].map(text => Buffer.from(text).readIn
 /** The most bytes that one byte becomes: `\u0001`. */
 const MOST = 6;
 
-/** How a value is written. For BOOL to TIMESTAMP the value decides; an array has the kind of its elements plus ARRAY. */
+/**
+ * How a value is written. For BOOL to TIMESTAMP the value decides; an array has the kind of its elements plus ARRAY.
+ */
 const Kind = Object.freeze({
   NULL: 0,
   TRUE: 1,
@@ -79,7 +84,10 @@ function writeString(from, pos, stop, to, off) {
   return off;
 }
 
-/** Writes numbers and JSON unchanged, except that line breaks, which may stand between the tokens of JSON, become spaces. */
+/**
+ * Writes numbers and JSON unchanged, except that line breaks, which may stand between the tokens of JSON, become
+ * spaces.
+ */
 function writeVerbatim(from, pos, stop, to, off) {
   for (; pos < stop; pos++) {
     for (; pos < stop - 3; pos += 4, off += 4) {
@@ -94,7 +102,10 @@ function writeVerbatim(from, pos, stop, to, off) {
   return off;
 }
 
-/** @returns {number} the offset of the space in a timestamp with DateStyle ISO, `2026-03-04 05:06:07.5+00`; 0 for any other text */
+/**
+ * @returns {number} the offset of the space in a timestamp with DateStyle ISO, `2026-03-04 05:06:07.5+00`; 0 for any
+ * other text
+ */
 function spaceOf(from, pos, stop) {
   if (stop - pos > LONGEST_TIMESTAMP) return 0;
   for (let space = pos + 10; space < pos + 13 && space < stop - 7; space++) {
@@ -125,7 +136,9 @@ function writeTimestamp(from, pos, stop, to, off) {
 
 const textOf = (from, pos, stop) => Buffer.from(from.buffer, from.byteOffset + pos, stop - pos).toString('latin1');
 
-/** @returns {number} the length of the column whose length word is at `pos`; it never reaches past the end of its row */
+/**
+ * @returns {number} the length of the column whose length word is at `pos`; it never reaches past the end of its row
+ */
 function lengthAt(from, pos, end) {
   const length = pos + 4 > end ? -2 : from.getInt32(pos);
   if (length < -1 || pos + 4 + length > end) throw protocolError('DataRow with a column longer than itself');

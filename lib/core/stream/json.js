@@ -68,8 +68,8 @@ class Columns {
     const names = [...new Set(columnNames)];
     this.count = columns.length;
     /**
-     * The index of the column for each property. As in an object, the last of several columns with one name counts, at the
-     * place of the first.
+     * The index of the column for each property. As in an object, the last of several columns with one name counts, at
+     * the place of the first.
      */
     this.order = names.map(name => columnNames.lastIndexOf(name));
     this.kinds = this.order.map(index => kinds[columns[index].typeOid] ?? STRING);
@@ -145,7 +145,10 @@ class Json {
     }
   }
 
-  /** Writes a row that fits into the block: six bytes for each byte, length words included, leave room for NULL and quotes. */
+  /**
+   * Writes a row that fits into the block: six bytes for each byte, length words included, leave room for NULL and
+   * quotes.
+   */
   #row(out, block, from, pos, end) {
     const { count, kinds, words, ends, lengths } = this.#columns;
     const to = block.view;

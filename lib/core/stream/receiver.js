@@ -14,7 +14,9 @@ const PIECE = 131072;
 /** Room behind a piece for a message that began in the bytes before, which would else be a piece of its own. */
 const SPARE = 16384;
 
-/** The size of the first block, which serves one result after another. It grows up to MOST for a result in one chunk. */
+/**
+ * The size of the first block, which serves one result after another. It grows up to MOST for a result in one chunk.
+ */
 const FIRST = 16384;
 const MOST = 262144;
 
@@ -40,7 +42,9 @@ class Block {
     return this.isOurs && this.used === 0;
   }
 
-  /** @returns {Buffer|undefined} what was written: a copy, after which the block is free, if the block is much larger */
+  /**
+   * @returns {Buffer|undefined} what was written: a copy, after which the block is free, if the block is much larger
+   */
   take() {
     const { bytes, start, used } = this;
     if (used === start) return undefined;
@@ -56,16 +60,18 @@ const NO_BLOCK = new Block(Buffer.alloc(0), 0, 0, false);
 
 /**
  * @typedef {object} Encoder writes a result in its form by the receiver's `append`, `reserve` and `adopt`
- * @property {function(StreamReceiver, RowParser|null, number): void} start the result begins; an encoder serves one after another
- * @property {function(StreamReceiver, Buffer, number, number, number, boolean): void} messages writes so many whole DataRow or CopyData
- *   messages in buf[start … end); the last argument tells whether they are one message in memory of its own
+ * @property {function(StreamReceiver, RowParser|null, number): void} start the result begins; an encoder serves one
+ *   after another
+ * @property {function(StreamReceiver, Buffer, number, number, number, boolean): void} messages writes so many whole
+ *   DataRow or CopyData messages in buf[start … end); the last argument tells whether they are one message in memory of
+ *   its own
  * @property {function(StreamReceiver, Buffer, number, number): void} message writes one message of any other type
  */
 
 /**
- * Writes a result to a target in large pieces, which an encoder makes of the messages. A result of up to `buffer` bytes is read
- * however slow the target is. A longer one pauses the socket while the target asks to wait, and nothing more is sent behind its
- * request.
+ * Writes a result to a target in large pieces, which an encoder makes of the messages. A result of up to `buffer` bytes
+ * is read however slow the target is. A longer one pauses the socket while the target asks to wait, and nothing more is
+ * sent behind its request.
  */
 class StreamReceiver {
   #backlog;
@@ -219,8 +225,8 @@ class StreamReceiver {
 const flush = receiver => receiver.flush();
 
 /**
- * Passes the messages on unchanged: RowDescription first, even for a prepared statement, and CommandComplete last, so that a
- * reader needs no earlier state.
+ * Passes the messages on unchanged: RowDescription first, even for a prepared statement, and CommandComplete last, so
+ * that a reader needs no earlier state.
  */
 const messages = {
   start(out, rowParser, format) {

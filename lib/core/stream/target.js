@@ -92,9 +92,10 @@ class Target {
   }
 
   /**
-   * Waits until responses to earlier requests of an HTTP/1.1 connection are over: until then nothing written to this one moves,
-   * and the database must not wait for that.
-   * @returns {Promise<void>|undefined} undefined if there is nothing to wait for; rejects if the connection closes or stalls
+   * Waits until responses to earlier requests of an HTTP/1.1 connection are over: until then nothing written to this
+   * one moves, and the database must not wait for that.
+   * @returns {Promise<void>|undefined} undefined if there is nothing to wait for; rejects if the connection closes or
+   *   stalls
    */
   turn() {
     const { given } = this;
@@ -183,7 +184,10 @@ class Target {
     this.#context.runInAsyncScope(this.begin, this, whole, rowCount);
   }
 
-  /** Calls back once, when the stream can take more or is gone. One listener serves all waits: some middleware removes none. */
+  /**
+   * Calls back once, when the stream can take more or is gone. One listener serves all waits: some middleware removes
+   * none.
+   */
   wait(callback) {
     this.#onready = () => {
       this.#unwatchStall();
@@ -200,8 +204,8 @@ class Target {
   }
 
   /**
-   * How many timeouts without progress a stream may have. Its socket shows progress only when a third of what the system holds
-   * has left, so a reader that is slow, but steady, needs more with each megabyte.
+   * How many timeouts without progress a stream may have. Its socket shows progress only when a third of what the
+   * system holds has left, so a reader that is slow, but steady, needs more with each megabyte.
    */
   get #patience() {
     return 1 + Math.min(MOST_HELD, Math.floor((this.#onSocket - this.#before - this.untaken) / MEGABYTE));
@@ -220,7 +224,9 @@ class Target {
     this.destroy(error);
   }
 
-  /** @param {function(Error)} ongone called once with the stream's error, or with an AbortError if it was only closed */
+  /**
+   * @param {function(Error)} ongone called once with the stream's error, or with an AbortError if it was only closed
+   */
   watch(ongone) {
     this.#ongone = ongone;
   }

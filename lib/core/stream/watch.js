@@ -7,7 +7,9 @@ const nothing = () => {};
 
 const closedBefore = cause => new AbortError('the target was closed before it had taken the result', cause);
 
-/** The property of a stream that holds the callback for its end, or a Set of several. One listener serves all of them. */
+/**
+ * The property of a stream that holds the callback for its end, or a Set of several. One listener serves all of them.
+ */
 const CALLBACKS = Symbol('callbacks for the end');
 
 const isServerResponse = ({ assignSocket }) => typeof assignSocket === 'function';
@@ -38,8 +40,8 @@ function onResponseClose() {
 }
 
 /**
- * Calls back when a stream has finished, failed or closed, even if that is in the past. Until the stream has closed, its errors
- * do not end the program, since it may fail after its last use.
+ * Calls back when a stream has finished, failed or closed, even if that is in the past. Until the stream has closed,
+ * its errors do not end the program, since it may fail after its last use.
  */
 function watch(stream, callback) {
   if (stream[CALLBACKS] === undefined) {
@@ -48,7 +50,8 @@ function watch(stream, callback) {
     if (isPlain && isServerResponse(stream)) stream.on('error', nothing).once('close', onResponseClose);
     else if (isPlain) stream.on('error', onError).on('finish', onFinish).on('close', onClose);
     else {
-      // HTTP/2 streams finish when they are cut off, and other streams may lack events: Node's `finished` knows each kind.
+      // HTTP/2 streams finish when they are cut off, and other streams may lack events: Node's `finished` knows each
+      // kind.
       stream.once(
         'close',
         finished(stream, { readable: false }, error => {
