@@ -66,7 +66,7 @@ function keeperOf(client) {
     before = reads;
     // What is under way may take as long as it likes.
     if (!isQuiet || client.state !== 'open' || pipeline.waited || scopes.active !== scopes.root) return;
-    const request = new CloseRequest('P', []);
+    const request = new CloseRequest();
     submit(request, scopes.root).catch(() => {});
     const giveUp = () => {
       if (request.pending && pipeline.reads === reads)

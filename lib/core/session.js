@@ -300,7 +300,7 @@ class Session extends EventEmitter {
     return promised(() => {
       if (type !== 'S' && type !== 'P') throw new TypeError("type must be 'S' (statement) or 'P' (portal)");
       checkText(name, 'name');
-      return send(this.#lease, NO_OPTIONS, () => new CloseRequest(type, [name]));
+      return send(this.#lease, NO_OPTIONS, () => new CloseRequest(type, name));
     });
   }
 

@@ -62,7 +62,7 @@ class Steps extends Session {
   sync(reader = new RowReader()) {
     return promised(() => {
       if (this.inQuery) return this.#closePortal().then(() => reader);
-      const request = new CloseRequest('P', []);
+      const request = new CloseRequest();
       request.result = reader;
       return submit(request, this.lease);
     });

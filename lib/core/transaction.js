@@ -1,7 +1,8 @@
 'use strict';
 
-const { ConnectionError, State, UsageError } = require('./protocol');
+const { ConnectionError, UsageError } = require('./protocol');
 const {
+  EndRequest,
   Scope,
   giveUpAll,
   again,
@@ -15,7 +16,7 @@ const {
   watchLimits
 } = require('./pipeline');
 const { NO_OPTIONS } = require('./options');
-const { Portal, SimpleQueryRequest } = require('./requests');
+const { Portal } = require('./requests');
 
 /** Milliseconds for which the error of the function waits for the answer to ROLLBACK. */
 const UNDO_TIMEOUT = 3000;
@@ -68,21 +69,6 @@ function lostInside(error) {
     { code, cause, sent: false }
   );
 }
-
-/** What ends a transaction or a savepoint. */
-class EndRequest extends SimpleQueryRequest {
-  get endsBlock() {
-    return this.scope.parent.parent === null;
-  }
-
-  encode(writer, statements) {
-    writer.query(this.text);
-    this.state = State.Simple;
-    statements.mark({ turns: this.endsBlock }, this);
-  }
-}
-
-EndRequest.prototype.controlsBlock = true;
 
 /** A transaction or a savepoint, from the call to the answer to its end. */
 class Transaction {
@@ -182,7 +168,7 @@ class Transaction {
   }
 
   async #control(text) {
-    return this.#scope.pipeline.submit(new EndRequest(text), this.#scope);
+    return this.#scope.pipeline.submit(new EndRequest(text, this.#depth === 0), this.#scope);
   }
 
   async #commit() {
@@ -198,7 +184,7 @@ class Transaction {
       });
       pipeline.end(transaction); // whatever COMMIT answers, the block is over
     }
-    const [{ cmd }] = await this.#until(committed);
+    const { cmd } = await this.#until(committed);
     if (transaction.left !== undefined) throw again(transaction.left);
     if (cmd !== 'ROLLBACK') return;
     throw new UsageError(

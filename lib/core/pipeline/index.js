@@ -18,6 +18,7 @@ const {
 const { Request, outcome } = require('./request');
 const { DROPPED, QueryRequest } = require('./query');
 const { leftInside, runInside, waitsForItself } = require('./inside');
+const { EndRequest } = require('./block');
 const { CloseRequest, ping } = require('./close');
 const { Scope } = require('./scope');
 const { channel, debug, trace } = require('./tracing');
@@ -30,6 +31,7 @@ module.exports = {
   Pipeline,
   Request,
   CloseRequest,
+  EndRequest,
   DROPPED,
   QueryRequest,
   Scope,

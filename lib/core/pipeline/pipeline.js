@@ -5,7 +5,6 @@ const {
   MessageWriter,
   PostgresError,
   State,
-  UsageError,
   backend,
   decodeFields,
   decodeNotification,
@@ -17,9 +16,8 @@ const {
 const { Memory } = require('../rows');
 const { cancelHead } = require('./cancel');
 const { lose, again, mayResend } = require('./errors');
-const { closeStatements, rollBack } = require('./close');
+const { checkBlock, noteCommand } = require('./block');
 const { Scope, Scopes } = require('./scope');
-const { rollbacksTo } = require('./sql');
 const { Statements } = require('./statements');
 const { channel, trace, traceFronts } = require('./tracing');
 
@@ -277,7 +275,6 @@ class Pipeline {
     const { statements, writer } = this;
     const { scope, settings } = request;
     const mark = writer.length;
-    const { disturbing, turning } = statements;
     // A Parse under other settings may fail for their reasons.
     if (statements.settings !== settings && !request.internal) {
       statements.settings = settings;
@@ -288,15 +285,16 @@ class Pipeline {
       request.encode(writer, statements);
     } catch (error) {
       writer.length = mark;
-      statements.forgetParsesOf(request);
-      request.fronts = undefined;
+      this.#dropFronts(request);
+      request.forgetParse(statements);
       request.begins = false;
-      Object.assign(statements, { disturbing, turning });
       // A stack has ten lines: without the library's own ones it reaches the caller.
       if (error instanceof TypeError || error instanceof RangeError) Error.captureStackTrace?.(error, this.send);
       throw error;
     }
     if (request.statement !== statements.lastParsed && !request.internal) statements.lastParsed = undefined;
+    if (request.disturbs) statements.disturbing = request;
+    if (request.turns) statements.turning = request;
     if (request.begins) {
       for (let each = scope; each !== null; each = each.parent) each.begin = undefined;
       this.#held++;
@@ -308,7 +306,6 @@ class Pipeline {
     if (this.head === null) this.head = request;
     else this.#tail.next = request;
     this.#tail = request;
-    if (statements.closing.length > 0 && !request.owesSync && this.#maySend) closeStatements(this);
     this.flush();
   }
 
@@ -325,12 +322,32 @@ class Pipeline {
     if (request.begins) writer.flush();
   }
 
-  /** The fronts of a request are answered: in its block, others may be sent behind it. */
-  reached(request) {
+  /** Forgets the fronts of a request that were not sent, or that the server has skipped. */
+  #dropFronts(request) {
+    for (const front of request.fronts ?? []) front.forgetParse(this.statements);
     request.fronts = undefined;
-    if (!request.begins) return;
-    request.begins = false;
-    this.release();
+  }
+
+  /** Gives a message to the first unanswered front of the head. */
+  #frontMessage(request, ...message) {
+    const [front] = request.fronts;
+    front.message(this, ...message);
+    if (front.state === State.Failed) {
+      front.publish?.(front.error);
+      this.#dropFronts(request);
+      request.skip(front.error, this);
+      if (!request.simple) return;
+      this.writer.sync(); // the server ignores a Query message, which has none of its own
+      this.flush();
+    } else if (front.state === State.Done) {
+      front.publish?.();
+      request.fronts.shift();
+      if (request.fronts.length > 0) return;
+      request.fronts = undefined;
+      if (!request.begins) return;
+      request.begins = false; // in its block, others may be sent behind it
+      this.release();
+    }
   }
 
   reject(request, error) {
@@ -363,9 +380,9 @@ class Pipeline {
     else if (type === ParameterStatus) events.parameter(buf, start, end);
     else if (this.head !== null) {
       const { head } = this;
-      if (type === CommandComplete && head.scope.block) this.#command(head, buf, start, end);
+      if (type === CommandComplete && head.scope.block) noteCommand(head, buf, start, end);
       if (head.fronts === undefined) head.message(this, type, buf, start, end, count);
-      else head.fronts[0].message(this, type, buf, start, end, count);
+      else this.#frontMessage(head, type, buf, start, end, count);
     } else if (type === ErrorResponse) events.lost(new PostgresError(decodeFields(buf, start, end)));
     else throw protocolError(`${nameOf(type)} without a request`);
   }
@@ -375,42 +392,10 @@ class Pipeline {
     if (request === null) throw protocolError('ReadyForQuery without a request');
     if (status === undefined || end - start !== 6) throw protocolError('ReadyForQuery of a wrong kind');
     request.state = request.state === State.Done ? State.Over : nextState(request.state, ReadyForQuery, start, end);
-    if (status === 'E' && this.status !== 'E') request.scope.transaction.failure = request.error;
-    if (status !== 'I' && (request.endsBlock || (this.status === 'I' && !request.scope.block && !request.turns)))
-      rollBack(this);
+    const before = this.status;
     this.status = status;
-    if (request.scope.block && !request.controlsBlock) this.#checkBlock(request);
+    if (status !== 'I' || request.scope.block) checkBlock(this, request, before);
     this.#finish(request, request.error !== undefined && status === 'I' && mayResend(request, this.scopes.active));
-  }
-
-  /**
-   * Whether the block of its transaction is still open behind a request: after COMMIT AND CHAIN the status is that of
-   * another one.
-   */
-  #checkBlock(request) {
-    const { scope, ended } = request;
-    const {
-      transaction,
-      transaction: { left }
-    } = scope;
-    if (this.status !== 'I' && left === undefined && (ended === 0 || ended <= rollbacksTo(request.text))) return;
-    request.error ??= new UsageError(
-      'this ended the transaction block: in transaction(), return from the function ' +
-        'to commit, throw to roll back; for PREPARE TRANSACTION send BEGIN on a client of your own',
-      '25P01'
-    );
-    const isOpen = this.status !== 'I' && !transaction.ended; // else the transaction has ended the other one, too
-    this.scopes.leaveBlock(scope, request.error);
-    if (isOpen) rollBack(this);
-  }
-
-  /**
-   * Notes a command tag that shows the end of a block; that of ROLLBACK TO SAVEPOINT is the same as that of ROLLBACK.
-   */
-  #command(request, buf, start, end) {
-    const tag = buf.latin1Slice(start + 5, end - 1);
-    if (tag === 'COMMIT' || tag === 'PREPARE TRANSACTION') request.ended = Infinity;
-    else if (tag === 'ROLLBACK') request.ended++;
   }
 
   /** The head's answer is complete: settles or repeats it, and continues. */
@@ -431,15 +416,6 @@ class Pipeline {
       request.ready();
     }
     if (this.head?.givenUp) cancelHead(this);
-    // With max_pipeline, `send` had no room behind the request.
-    if (
-      this.head === null &&
-      this.maxPipeline < Infinity &&
-      statements.closing.length > 0 &&
-      !request.owesSync &&
-      this.#maySend
-    )
-      closeStatements(this);
     const { active } = this.scopes;
     if (active.first !== null || active.ending) this.pump();
   }

@@ -89,6 +89,7 @@ class QueryRequest extends Request {
     if (parses) {
       checkText(text, 'text');
       if (!this.internal) carrier.guard(text);
+      for (const name of statement.closes) writer.close('S', name);
       writer.parse(statement.name, text, statement.paramTypes);
       writer.describe('S', statement.name);
       statements.parsed(statement);
@@ -96,8 +97,8 @@ class QueryRequest extends Request {
     const names = portal === '' ? statement.bindNames : Buffer.from(`${portal}\0${statement.name}\0`, 'latin1');
     if (this.json !== undefined) statement.json ??= this.json;
     const binary = writer.bind(names, values, this.format, statement);
-    this.state = parses ? State.Parsing : State.Binding;
-    if ((statement.disturbs || statement.turns) && !this.internal) statements.mark(statement, carrier);
+    this.state = !parses ? State.Binding : statement.closes.length > 0 ? State.Dropping : State.Parsing;
+    if ((statement.disturbs || statement.turns) && !this.internal) carrier.mark(statement);
     // A repetition needs the same values.
     if (statement.name === '' || !Array.isArray(values)) return;
     this.values = binary ? snapshot(values, KEPT_BYTES) : values.slice();
@@ -156,7 +157,7 @@ class QueryRequest extends Request {
     if (error.code === '26000' && !bound) statements.missed(statement, error);
     if (parses && statement.rowParser === undefined) {
       statement.failure = error;
-      statements.forget(statement);
+      this.forgetParse(statements);
     } else if (!parses) statements.doubt(statement, error.code, bound);
     if (error.code === '08P01' && !bound) error = miscounted(error, statement, this.values);
     if (error.code === '26000') error = reasonOf(error, statement.failure, status);
@@ -172,15 +173,15 @@ class QueryRequest extends Request {
     super.fail(error);
   }
 
-  /** The error of a front says nothing about the statement. */
-  skip(error, pipeline) {
-    pipeline.statements.forgetParsesOf(this);
-    this.statement = Object.create(this.statement);
-    super.skip(error, pipeline);
+  forgetParse(statements) {
+    if (this.parses && this.statement.rowParser === undefined) statements.unsent(this.statement);
   }
 
-  get turns() {
-    return this.statement.turns;
+  /** The error of a front says nothing about the statement. */
+  skip(error, pipeline) {
+    this.forgetParse(pipeline.statements);
+    this.statement = Object.create(this.statement);
+    super.skip(error, pipeline);
   }
 
   get reads() {
@@ -228,27 +229,6 @@ class Front extends QueryRequest {
   encode(writer, statements) {
     this.bind(writer, statements, '', this.request);
     writer.execute('', 0);
-  }
-
-  message(pipeline, type, buf, start, end, count) {
-    super.message(pipeline, type, buf, start, end, count);
-    if (this.state !== State.Done) return;
-    this.publish?.();
-    const { request } = this;
-    request.fronts.shift();
-    if (request.fronts.length === 0) pipeline.reached(request);
-  }
-
-  /** The server ignores messages up to the next Sync, and a Query message then has none of its own. */
-  fail(error, pipeline) {
-    super.fail(error, pipeline);
-    this.publish?.(error);
-    const { request } = this;
-    request.fronts = undefined; // those behind it are skipped
-    request.skip(error, pipeline);
-    if (!request.simple) return;
-    pipeline.writer.sync();
-    pipeline.flush();
   }
 }
 

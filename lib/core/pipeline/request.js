@@ -98,6 +98,9 @@ class Request {
     this.state = State.Failed;
   }
 
+  /** Its Parse was not sent, or the server has skipped it. */
+  forgetParse() {}
+
   /** A front has failed, so the server has skipped it. */
   skip(error, pipeline) {
     this.fail(error, pipeline);
@@ -125,6 +128,12 @@ class Request {
     return this.state !== State.Waiting;
   }
 
+  /** Notes what one of its texts may do. */
+  mark({ disturbs, turns }) {
+    this.disturbs ||= disturbs;
+    this.turns ||= turns;
+  }
+
   /** Whether it can be sent again: its statement was stale, and nothing was done. */
   canResend() {
     return false;
@@ -142,13 +151,13 @@ class Request {
 
 Object.assign(Request.prototype, {
   // rare fields are not set in each request, of which there may be a million
+  disturbs: false, // it may drop prepared statements, or change their columns
   turns: false, // its text may begin or end a transaction block
   barrier: false, // nothing is sent behind it until it is over, so that it can be cancelled
   caller: undefined, // see callerOf
   begins: false, // its fronts begin the block of its scope, and nothing is sent behind it until they are answered
-  controlsBlock: false, // it ends the block of its scope
+  controlsBlock: false, // it ends the block of its scope, or a savepoint
   ended: 0, // how many of its commands may have ended the block of its transaction, without being asked to
-  endsBlock: false, // it is to end a transaction
   fronts: undefined, // the unanswered Fronts that were sent with it
   owesSync: false, // its messages were sent without a Sync, which has to follow
   internal: false, // the library's own, so not counted as pending

@@ -5,6 +5,7 @@ const { RowParser } = require('../rows');
 const { firstWord } = require('./sql');
 
 const NO_TYPES = [];
+const NO_NAMES = Object.freeze([]);
 
 /** The most characters of one text with a name and of all: a server process needs up to 65 bytes for each. */
 const LONGEST = 1 << 14;
@@ -87,6 +88,8 @@ class Statement {
     this.failure = undefined;
     /** @type {Request|null} the request that carries its Parse, until the server has described it */
     this.carrier = null;
+    /** The names of the dropped statements that are closed in front of its Parse. */
+    this.closes = NO_NAMES;
     this.used = 0;
     this.reads = READING.has(word);
     /** Whether it may drop prepared statements, or change their columns. */
@@ -138,6 +141,7 @@ class Statements {
   constructor(limit, tag = '') {
     this.limit = limit;
     this.tag = tag;
+    /** The names of dropped statements, which the next Parse of a named one closes. */
     this.closing = [];
     /**
      * @type {Request|undefined} the last sent request that may drop statements; until it is over, others carry their
@@ -178,15 +182,17 @@ class Statements {
       : this.#unnamed(text, paramTypes);
   }
 
-  /** Makes a named statement, if the text is worth it and there is room. */
+  /** Makes a named statement, if the text is worth it. */
   #add(text, paramTypes, key, carrier) {
     const word = firstWord(text);
-    if (!PLANNED.has(word) || this.closing.length >= this.limit) return this.#unnamed(text, paramTypes, word);
+    if (!PLANNED.has(word)) return this.#unnamed(text, paramTypes, word);
     this.#characters += key.length;
     while (this.#byKey.size === this.limit || this.#characters > MOST) this.#evict();
     const statement = new Statement(`s${++this.#named}${this.tag}`, text, paramTypes, key, word);
     this.#byKey.set(key, statement);
     statement.carrier = carrier;
+    statement.closes = this.closing;
+    this.closing = [];
     return statement;
   }
 
@@ -208,12 +214,6 @@ class Statements {
     this.lastParsed = statement;
   }
 
-  /** Notes that a request may drop statements, or may begin or end a block; see the fields. */
-  mark({ disturbs, turns }, request) {
-    if (disturbs) this.disturbing = request;
-    if (turns) this.turning = request;
-  }
-
   /** Forgets a statement that the server does not have. @returns {boolean} whether it was known */
   forget(statement) {
     const isKnown = this.#byKey.get(statement.key) === statement && this.#byKey.delete(statement.key);
@@ -221,9 +221,11 @@ class Statements {
     return isKnown;
   }
 
-  /** Forgets the statements whose Parse a request carries, which was not sent, or which the server has ignored. */
-  forgetParsesOf(request) {
-    for (const statement of this.#byKey.values()) if (statement.carrier === request) this.forget(statement);
+  /** Forgets a statement whose Parse was not sent, or has failed, and with it what was to be closed. */
+  unsent(statement) {
+    this.forget(statement);
+    this.closing.push(...statement.closes);
+    statement.closes = NO_NAMES;
   }
 
   /** Forgets a statement that the server has, and closes it. */

@@ -72,15 +72,12 @@ class BatchRequest extends Request {
 
   encode(writer, statements) {
     mapQueries(this.queries, query => {
+      query.cache &&= !this.disturbs; // behind one that may drop statements it has a Parse of its own
       query.bind(writer, statements, '', this);
       writer.execute('', 0);
     });
     writer.sync();
     this.state = this.queries.length === 0 ? State.Done : State.Binding;
-  }
-
-  get turns() {
-    return this.queries.some(query => query.turns);
   }
 
   get reads() {
@@ -111,7 +108,11 @@ class BatchRequest extends Request {
     super.fail(query?.error ?? error);
     this.error.index = query && index;
     // The server ignores the statements behind an error.
-    pipeline.statements.forgetParsesOf(this);
+    this.forgetParse(pipeline.statements);
+  }
+
+  forgetParse(statements) {
+    for (const query of this.queries) query.forgetParse(statements);
   }
 
   skip(error, pipeline) {

@@ -168,7 +168,7 @@ class Portal {
   async #close() {
     const { statement } = this;
     this.statement = undefined; // it is closed once
-    if (statement !== undefined) await submit(new CloseRequest('P', [this.name]), this.scope);
+    if (statement !== undefined) await submit(new CloseRequest('P', this.name), this.scope);
   }
 
   /**

@@ -31,11 +31,10 @@ class SimpleQueryRequest extends Request {
     return /\b(?:begin|start|commit|end|rollback|abort)\b/i.test(this.text);
   }
 
-  encode(writer, statements) {
+  encode(writer) {
     this.guard(this.text);
     writer.query(this.text);
     this.state = State.Simple;
-    statements.mark({ disturbs: true, turns: this.turns }, this);
   }
 
   message(pipeline, type, buf, start, end, count) {
@@ -62,6 +61,6 @@ class SimpleQueryRequest extends Request {
   }
 }
 
-SimpleQueryRequest.prototype.simple = true;
+SimpleQueryRequest.prototype.simple = SimpleQueryRequest.prototype.disturbs = true;
 
 module.exports = { SimpleQueryRequest };

@@ -58,7 +58,7 @@ class CopyFrom extends Writable {
       // later query.
       const begun =
         scope.begin &&
-        submit(Object.assign(new CloseRequest('P', []), { caller: this.#request.caller }), scope).catch(error => error);
+        submit(Object.assign(new CloseRequest(), { caller: this.#request.caller }), scope).catch(error => error);
       // If the block has failed in front of it, for example by its settings, the error says why.
       return submit(this.#request, scope).catch(async error => {
         throw (error.code === '25P02' && (await begun)) || error;

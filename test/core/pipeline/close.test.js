@@ -7,18 +7,17 @@ const { connected, faked, hex, message, ANSWER, commandComplete } = require('../
 const { encoded, give, open } = require('../../support/submitted');
 
 describe('CloseRequest', () => {
-  it('without names is Sync alone', async () => {
-    const request = open(new CloseRequest('P', []));
+  it('without a name is Sync alone', async () => {
+    const request = open(new CloseRequest());
     assert.equal(encoded(request), '5300000004');
     assert.equal(request.state, State.Done);
     request.ready();
     assert.equal(await request.promise, undefined);
   });
 
-  it('writes Close of each name and one Sync, and is over after as many CloseComplete', async () => {
-    const request = open(new CloseRequest('S', ['s1', 's2']));
-    assert.equal(encoded(request), hex("43 00000008 53 's1' 00  43 00000008 53 's2' 00  53 00000004").toString('hex'));
-    give(request, message('3'));
+  it('writes Close and Sync, and is over after CloseComplete', async () => {
+    const request = open(new CloseRequest('S', 's1'));
+    assert.equal(encoded(request), hex("43 00000008 53 's1' 00  53 00000004").toString('hex'));
     assert.equal(request.state, State.Closing);
     give(request, message('3'));
     assert.equal(request.state, State.Done);
@@ -28,7 +27,7 @@ describe('CloseRequest', () => {
   });
 
   it('refuses any other answer but an error', async () => {
-    const request = open(new CloseRequest('P', ['']));
+    const request = open(new CloseRequest('P', ''));
     encoded(request);
     assert.throws(() => give(request, message('1')), { code: '08P01' });
     give(request, ANSWER.error('22012', 'no'));

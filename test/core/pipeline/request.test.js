@@ -61,7 +61,7 @@ describe('Request', () => {
     const waiting = open(new Request());
     assert.equal(waiting.giveUp(error), false);
     await assert.rejects(waiting.promise, error);
-    const sent = open(new CloseRequest('P', []));
+    const sent = open(new CloseRequest());
     encoded(sent);
     assert.equal(sent.giveUp(error), true);
     assert.equal(sent.giveUp(error), false, 'once');

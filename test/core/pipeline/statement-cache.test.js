@@ -230,6 +230,22 @@ describe('The statement cache', () => {
     );
   });
 
+  it('closes what was evicted for texts of failed batches, behind refused settings, and with refused values', async () => {
+    const client = await connected({ statement_cache: 2 });
+    let n = 0;
+    const texts = () => Array.from({ length: 5 }, () => `SELECT ${++n}`);
+    for (let round = 0; round < 3; round++) {
+      for (const text of texts()) await client.query(text);
+      await assert.rejects(client.batch(['SELECT 1 / 0', ...texts()]), { code: '22012' });
+      await assert.rejects(client.batch([...texts(), 'SELECT 1 / 0']), { code: '22012' });
+      await assert.rejects(client.batch([...texts(), ['SELECT $1', [Symbol('a')]]]), TypeError);
+      await assert.rejects(client.with({ work_mem: 'much' }).batch(texts()), { code: '22023' });
+      await assert.rejects(Promise.all(texts().map(text => client.query(`${text} / 0`))), { code: '22012' });
+    }
+    await client.query('SELECT 0');
+    assert.ok((await prepared(client)).length <= 2, String(await prepared(client)));
+  });
+
   it('closes nothing behind a COPY that wants data', async () => {
     const client = await connected();
     await client.query('CREATE TEMP TABLE t (a int)');

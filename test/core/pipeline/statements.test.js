@@ -155,17 +155,18 @@ describe('Statements', () => {
     parsed(statements, 'SELECT b');
     assert.deepEqual(statements.closing, []);
     statements.get('SELECT a');
-    parsed(statements, 'SELECT c');
-    assert.deepEqual(statements.closing, ['s2']);
+    assert.deepEqual(parsed(statements, 'SELECT c').closes, ['s2'], 'the next Parse closes it');
+    assert.deepEqual(statements.closing, []);
     assert.equal(statements.get('SELECT a'), a);
     assert.equal(statements.get('SELECT b').name, 's4');
   });
 
-  it('prepare nothing new while as many as the limit are to be closed', () => {
+  it('close with another Parse what one was to close that was not sent, or has failed', () => {
     const statements = new Statements(1);
     parsed(statements, 'SELECT a');
-    parsed(statements, 'SELECT b');
-    assert.equal(statements.get('SELECT c').name, '');
+    statements.unsent(statements.get('SELECT b'));
+    assert.deepEqual(statements.closing, ['s1']);
+    assert.deepEqual(parsed(statements, 'SELECT c').closes, ['s1']);
   });
 
   it('forget one statement, close one, or forget all of them', () => {

@@ -212,12 +212,23 @@ describe('QueryRequest', () => {
     assert.deepEqual([receiver.rows.length, receiver.cmd], [1, undefined]);
   });
 
-  it('says in one place what it is to disturb, and takes it back where it cannot be sent', () => {
-    const statements = new Statements(10);
-    const { request } = sent({ text: 'SET a = b', statements });
-    assert.equal(statements.disturbing, request);
-    assert.throws(() => sent({ text: 'SET a = b', values: [Symbol('a')], statements }), TypeError);
-    assert.equal(statements.disturbing, request);
+  it('says whether it may drop statements, and whether it may begin or end a block', () => {
+    const kindOf = text => {
+      const { disturbs, turns } = sent({ text }).request;
+      return [disturbs, turns];
+    };
+    assert.deepEqual(['SET a = b', 'COMMIT', 'SELECT 1'].map(kindOf), [
+      [true, false],
+      [false, true],
+      [false, false]
+    ]);
+  });
+
+  it('disturbs nothing if its values cannot be sent', async () => {
+    const client = await connected();
+    const { statements } = client.lease.pipeline;
+    await assert.rejects(client.query('SET a.b = c', [Symbol('a')]), TypeError);
+    assert.equal(statements.disturbing, undefined);
   });
 
   it("keeps the values of a statement that may be stale, and never changes the caller's", () => {
@@ -250,8 +261,9 @@ describe('QueryRequest', () => {
       const { request, answer } = sent({ statements });
       answer(...messages, ANSWER.error(code, 'no'));
       assert.equal(request.canResend(), code === '26000' && messages.length === 0, code);
-      assert.equal(types(sent({ statements }).written), forgotten ? 'PDBES' : 'BES', code);
       assert.deepEqual(statements.closing, forgotten ? ['s1'] : [], code);
+      const expected = !forgotten ? 'BES' : statements.common.isPooled ? 'PDBES' : 'CPDBES';
+      assert.equal(types(sent({ statements }).written), expected, code);
     }
   });
 

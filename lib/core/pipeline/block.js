@@ -1,0 +1,94 @@
+'use strict';
+
+// How transaction blocks end, and what an answer says of them.
+
+const {
+  State,
+  UsageError,
+  backend: { CommandComplete },
+  decodeCommandComplete
+} = require('../protocol');
+const { Request } = require('./request');
+const { rollbacksTo } = require('./sql');
+
+/** Ends a block or a savepoint, by COMMIT, ROLLBACK or RELEASE. It resolves to the command tag. */
+class EndRequest extends Request {
+  /** @param {boolean} turns whether it ends the block, rather than a savepoint in it */
+  constructor(text, turns) {
+    super();
+    this.text = text;
+    this.turns = turns;
+    this.result = undefined;
+  }
+
+  encode(writer) {
+    writer.query(this.text);
+    this.state = State.Simple;
+  }
+
+  message(pipeline, type, buf, start, end) {
+    super.message(pipeline, type, buf, start, end);
+    if (type === CommandComplete) this.result = decodeCommandComplete(buf, start, end);
+  }
+}
+
+EndRequest.prototype.controlsBlock = EndRequest.prototype.simple = true;
+
+/** Ends a block that should not be there. Every later request would be rejected, or be a part of it. */
+function rollBack(pipeline) {
+  const request = new EndRequest('ROLLBACK', true);
+  request.internal = true;
+  request.open(pipeline.scopes.root).catch(error => pipeline.events.lost(error));
+  if (pipeline.held) pipeline.scopes.root.unshift(request);
+  else pipeline.send(request);
+}
+
+/** Notes a command tag that shows the end of a block; that of ROLLBACK TO SAVEPOINT is the same as that of ROLLBACK. */
+function noteCommand(request, buf, start, end) {
+  const tag = buf.latin1Slice(start + 5, end - 1);
+  if (tag === 'COMMIT' || tag === 'PREPARE TRANSACTION') request.ended = Infinity;
+  else if (tag === 'ROLLBACK') request.ended++;
+}
+
+/**
+ * Whether a request has ended the block of its transaction, or was sent behind one that has: after COMMIT AND CHAIN the
+ * status is that of another block.
+ */
+function hasLeft({ scope: { transaction }, ended, text }, status) {
+  return status === 'I' || transaction.left !== undefined || (ended > 0 && ended > rollbacksTo(text));
+}
+
+/**
+ * What the status in ReadyForQuery (I in no block, T in one, E in a failed one) says of a request:
+ *
+ *     the request                        before   behind   what has happened               what is done
+ *     in the block of a transaction      I, T     E        the block has failed            its error is kept
+ *     a query in that block              any      I, or §  it has ended the block          the transaction is over; a
+ *                                                                                          block that is open is undone
+ *     COMMIT or ROLLBACK of that block   any      T, E     it was cancelled or skipped     the block is undone
+ *     outside, may begin or end a block  any      any      the block is the caller's       nothing
+ *     outside, anything else             I        T, E     Pgpool-II has begun a block     the block is undone
+ *
+ *     § a command tag has shown the end of the block
+ */
+function checkBlock(pipeline, request, before) {
+  const { scopes, status } = pipeline;
+  const { scope, turns } = request;
+  const { transaction } = scope;
+  if (status === 'E' && before !== 'E') transaction.failure = request.error;
+  let isOpen = status !== 'I'; // a block that should not be
+  if (!scope.block) isOpen &&= before === 'I' && !turns;
+  else if (request.controlsBlock) isOpen &&= turns;
+  else if (hasLeft(request, status)) {
+    request.error ??= new UsageError(
+      'this ended the transaction block: in transaction(), return from the function ' +
+        'to commit, throw to roll back; for PREPARE TRANSACTION send BEGIN on a client of your own',
+      '25P01'
+    );
+    isOpen &&= !transaction.ended; // else the transaction has ended the other one as well
+    scopes.leaveBlock(scope, request.error);
+  } else isOpen = false;
+  if (isOpen) rollBack(pipeline);
+}
+
+module.exports = { EndRequest, checkBlock, noteCommand };
