@@ -78,6 +78,8 @@ class Steps extends Session {
   async copyIn(text, values, receiver, options) {
     const { length, columnCount = length } = keep(text, values);
     if (columnCount > 0) throw new UsageError('COPY takes no values: write them as data', '08P01');
+    if (receiver !== undefined && !(receiver instanceof RowReader))
+      throw new TypeError('COPY FROM STDIN has no result for a stream: leave it out');
     const scope = this.lease;
     let resolve;
     const begun = new Promise(settle => {

@@ -29,8 +29,7 @@ const KEPT_BYTES = 8192;
  * @property {function(Buffer, number, number, number, boolean): void} receiveData takes so many whole DataRow or
  *   CopyData messages in buf[start … end), memory that the next read overwrites unless it is owned
  * @property {function(number, Buffer, number, number): void} receive takes one message of any other type
- * @property {function(): void} [release] the rest comes to an end: read on, however slow the target is
- * @property {function(): void} [drop] the request was given up
+ * @property {function(): void} [drop] the request has failed or was given up: read on, however slow the target is
  * @property {*} [given] what the request resolves to, in place of the receiver
  * @property {Error} [error] what it rejects with
  */
@@ -128,17 +127,7 @@ class QueryRequest extends Request {
     }
     if (next < State.Rows) return;
     this.receiver.receive(type, buf, start, end);
-    if (next !== State.Done) return;
-    if (this.statement.disturbs) pipeline.statements.afterCommand(this.receiver.cmd, this.text);
-    if (this.owesSync) this.sync(pipeline);
-  }
-
-  /** Sends the Sync that it owes. */
-  sync(pipeline) {
-    if (!this.owesSync) return;
-    this.owesSync = false;
-    pipeline.writer.sync();
-    pipeline.flush();
+    if (next === State.Done && this.statement.disturbs) pipeline.statements.afterCommand(this.receiver.cmd, this.text);
   }
 
   start(pipeline) {
@@ -152,7 +141,6 @@ class QueryRequest extends Request {
   fail(error, pipeline) {
     const { statements, status } = pipeline;
     const { statement, parses } = this;
-    this.sync(pipeline);
     const bound = this.state > State.Binding;
     if (error.code === '26000' && !bound) statements.missed(statement, error);
     if (parses && statement.rowParser === undefined) {
@@ -169,7 +157,7 @@ class QueryRequest extends Request {
       this.values?.some?.((value, i) => value instanceof List && statement.takesJson(i));
     if (isList) this.json = statement.json;
     this.stale = !bound && (isStale(error) || isList);
-    this.receiver?.release?.(); // other requests must not wait for a slow reader
+    this.receiver?.drop?.(); // other requests must not wait for a slow reader
     super.fail(error);
   }
 

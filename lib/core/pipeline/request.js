@@ -159,7 +159,6 @@ Object.assign(Request.prototype, {
   controlsBlock: false, // it ends the block of its scope, or a savepoint
   ended: 0, // how many of its commands may have ended the block of its transaction, without being asked to
   fronts: undefined, // the unanswered Fronts that were sent with it
-  owesSync: false, // its messages were sent without a Sync, which has to follow
   internal: false, // the library's own, so not counted as pending
   result: undefined,
   simple: false, // it is a Query message, which includes a Sync

@@ -28,17 +28,18 @@ const STATES = {
   BoundEarly: { ParameterDescription: 'DescribingBound' },
   DescribingBound: { RowDescription: 'Rows', NoData: 'Command' },
   Binding: { BindComplete: 'Rows' }, // or Command, depending on the description
-  // After the description, with columns and without. Only the Execute of a portal may have a row limit, and only
-  // a request that has data may begin a COPY FROM STDIN.
+  // After the description, with columns and without. Only the Execute of a portal may have a row limit.
   Rows: { DataRow: 'Rows', CommandComplete: 'Done' },
   PortalRows: { DataRow: 'PortalRows', CommandComplete: 'Done', PortalSuspended: 'Suspended' },
   Command: { CommandComplete: 'Done', EmptyQueryResponse: 'Done', CopyOutResponse: 'CopyOut' },
-  CopyCommand: { CommandComplete: 'Done', EmptyQueryResponse: 'Done', CopyInResponse: 'CopyIn' },
   CopyOut: { CopyData: 'CopyOut', CopyDone: 'CopyDone' },
-  CopyIn: { CommandComplete: 'Done' },
   CopyDone: { CommandComplete: 'Done' },
   Closing: { CloseComplete: 'Done' },
   Suspended: { ReadyForQuery: 'Over' }, // Sync or another Execute of the portal follows
+  // COPY by copyTo and FROM STDIN, see lib/core/requests/copy.js.
+  CopyOutSent: { ParseComplete: 'CopyOutSent', BindComplete: 'CopyOutSent', CopyOutResponse: 'CopyOut' },
+  CopyInSent: { ParseComplete: 'CopyInSent', BindComplete: 'CopyInSent', CopyInResponse: 'CopyIn' },
+  CopyIn: { CommandComplete: 'Done' },
   // The simple query protocol: before, in and after a result.
   Simple,
   SimpleRows: { DataRow: 'SimpleRows', CommandComplete: 'SimpleNext' },

@@ -6,6 +6,7 @@ const { late } = require('../late');
 const { DROPPED, QueryRequest } = require('../pipeline');
 
 const later = late({
+  copy: () => require('./copy'),
   ownTypes: () => require('./own-types'),
   portal: () => require('./portal'),
   simpleQuery: () => require('./simple-query')
@@ -19,7 +20,10 @@ module.exports = {
     return (batch ??= require('./batch')).BatchRequest;
   },
   get CopyInRequest() {
-    return require('./copy-in').CopyInRequest;
+    return later.copy.CopyInRequest;
+  },
+  get CopyOutRequest() {
+    return later.copy.CopyOutRequest;
   },
   get DescribeRequest() {
     return require('./describe').DescribeRequest;
@@ -35,8 +39,5 @@ module.exports = {
   },
   get SimpleQueryRequest() {
     return later.simpleQuery.SimpleQueryRequest;
-  },
-  get writeCopy() {
-    return require('./copy-in').writeCopy;
   }
 };

@@ -1,7 +1,7 @@
 'use strict';
 
 const { Writable, addAbortSignal } = require('node:stream');
-const { AbortError, State, TimeoutError, UsageError, checkText, kindOf } = require('../protocol');
+const { AbortError, State, TimeoutError, checkText, kindOf } = require('../protocol');
 const { CloseRequest, callerOf, copyDirection, giveUp, own, promised, submit, watchStall } = require('../pipeline');
 const { STALL_TIMEOUT } = require('../options');
 const { CopyInRequest } = require('../requests');
@@ -77,8 +77,7 @@ class CopyFrom extends Writable {
         run,
         () => false
       )
-    ).then(({ format, rowCount }) => {
-      if (format === undefined) throw new UsageError('copyFrom takes COPY … FROM STDIN', '42601'); // there was no CopyInResponse
+    ).then(({ rowCount }) => {
       this.rowCount = rowCount;
     });
     this.#over.catch(error => this.destroy(error));

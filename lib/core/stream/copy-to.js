@@ -8,19 +8,11 @@ const {
   decodeCommandComplete,
   decodeCopyResponse
 } = require('../protocol');
-const { writeCopy } = require('../requests');
+const { CopyOutRequest } = require('../requests');
 const { callerOf, copyDirection, promised } = require('../pipeline');
-const { ResultRequest, runInto } = require('./query-to');
+const { ResultReceiver, runInto } = require('./query-to');
 const { Target } = require('./target');
 const { Values } = require('./values');
-
-class CopyOutRequest extends ResultRequest {
-  encode(writer, statements) {
-    writeCopy(this, writer, statements);
-    if (this.simple) this.receiver.start(null, 0, this.scope.pipeline);
-    else writer.sync();
-  }
-}
 
 /** COPY … TO STDOUT as a stream of bytes, with rows split anywhere. */
 class CopyTo extends Readable {
@@ -56,7 +48,8 @@ class CopyTo extends Readable {
       if (buf[start] === CommandComplete) ({ rowCount: this.rowCount } = decodeCommandComplete(buf, start, end));
     };
     const caller = callerOf(CopyTo);
-    const make = () => Object.assign(new CopyOutRequest(target, values, text, [], options), { caller });
+    const make = () =>
+      Object.assign(new CopyOutRequest(text, new ResultReceiver(target, values, options.buffer)), { caller });
     promised(() => runInto(lease, target, make, { ...options, signal, as: 'values' })).catch(error =>
       this.destroy(error)
     );

@@ -33,26 +33,6 @@ class ResultReceiver extends StreamReceiver {
   }
 }
 
-class ResultRequest extends QueryRequest {
-  constructor(target, encoder, text, values, { format = 0, cache = true, paramTypes, buffer }) {
-    super(text, values, format, cache, paramTypes, new ResultReceiver(target, encoder, buffer));
-    /** @type {Buffer|undefined} the last bytes of the result */
-    this.last = undefined;
-  }
-
-  fail(error, pipeline) {
-    if (this.pending) this.receiver.drop();
-    super.fail(error, pipeline);
-  }
-
-  ready() {
-    if (this.pending && this.error === undefined) {
-      this.last = this.receiver.take();
-    }
-    super.ready();
-  }
-}
-
 function waitFor(target, promise, signal, sent) {
   if (promise === undefined || signal === undefined || signal.aborted) return promise;
   return promise.finally(watchSignal(signal, error => target.lose(Object.assign(error, { sent }))));
@@ -116,7 +96,7 @@ function encoderOf(options, text, ownTypes) {
 
 /**
  * Runs a query at the target's turn, and waits until the target has taken the result.
- * @param {function(): ResultRequest} make makes the request, again after a loss
+ * @param {function(): Request} make makes the request, again after a loss
  */
 async function runInto(lease, target, make, options) {
   let request = make();
@@ -157,7 +137,7 @@ async function runInto(lease, target, make, options) {
       request.text
     );
     throwIfAborted(options, true);
-    const taken = finish(target, options, request.last, receiver.rowCount);
+    const taken = finish(target, options, receiver.take(), receiver.rowCount);
     if (taken !== undefined) await taken;
   } catch (error) {
     receiver.drop();
@@ -180,7 +160,10 @@ function queryTo(lease, given, text, parameters, options) {
   if (copyDirection(text) === 'in') throw new TypeError('COPY FROM STDIN has no result: use copyFrom');
   const target = given instanceof Target ? given : new Target(given, options.stall_timeout);
   const values = lease.keep(text, parameters);
-  return runInto(lease, target, () => new ResultRequest(target, encoder, text, values, options), options);
+  const { format = 0, cache = true, paramTypes, buffer } = options;
+  const make = () =>
+    new QueryRequest(text, values, format, cache, paramTypes, new ResultReceiver(target, encoder, buffer));
+  return runInto(lease, target, make, options);
 }
 
-module.exports = { ResultRequest, queryTo, runInto };
+module.exports = { ResultReceiver, queryTo, runInto };

@@ -107,6 +107,7 @@ class StreamReceiver {
   }
 
   start(rowParser, format, pipeline) {
+    this.#stopped = false;
     this.#pipeline = pipeline;
     this.target.backlog = this.#backlog = Backlog.of(pipeline);
     this.#encoder.start(this, rowParser, format);

@@ -2,6 +2,7 @@
 
 const assert = require('node:assert/strict');
 const { once } = require('node:events');
+const { PassThrough } = require('node:stream');
 const { pipeline } = require('node:stream/promises');
 const { Client, RowReader } = require('../../..');
 const { sharedServer, connected, proxied, hex } = require('../../support');
@@ -154,6 +155,18 @@ describe('COPY FROM STDIN', () => {
     const from = wire.recorded.toServer.length;
     await client.copyFail('ä');
     assert.deepEqual(wire.recorded.toServer.subarray(from), hex('66 00000007 c3a4 00'));
+  });
+
+  it('has no result for a stream, which is refused before anything is sent', async () => {
+    const { client, wire } = await withTable({});
+    const from = wire.recorded.toServer.length;
+    for (const stream of [new PassThrough(), { write() {} }]) {
+      await assert.rejects(client.query('COPY target FROM STDIN', [], { stream }), {
+        name: 'TypeError',
+        message: 'COPY FROM STDIN has no result for a stream: leave it out'
+      });
+    }
+    assert.equal(wire.recorded.toServer.length, from);
   });
 
   it('takes no data while none is open, and no data that is not bytes', async () => {

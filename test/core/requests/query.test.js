@@ -61,7 +61,7 @@ describe('QueryRequest', () => {
     request.receiver = {
       start() {},
       receive() {},
-      release: () => {
+      drop: () => {
         gone++;
       }
     };

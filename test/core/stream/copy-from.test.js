@@ -379,7 +379,7 @@ describe('copyFrom', () => {
     const client = await answering(commandComplete('COPY 5'), ANSWER.ready);
     const stream = client.copyFrom('COPY numbers FROM STDIN');
     const [error] = await once(stream.on('finish', assert.fail), 'error');
-    assert.equal(error.code, '42601');
+    assert.equal(error.code, '08P01');
   });
 
   describe('while the connection ends', () => {

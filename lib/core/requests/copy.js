@@ -2,77 +2,114 @@
 
 const {
   State,
-  backend: { CopyInResponse },
+  backend: { CopyData, CopyInResponse, CopyOutResponse },
   frontend
 } = require('../protocol');
 const { RowReader } = require('../rows');
-const { QueryRequest } = require('../pipeline');
+const { DROPPED, Request } = require('../pipeline');
 
 /** The longest reason of a CopyFail, in characters: it goes into the server's log. */
 const REASON = 500;
 
-/** The statement of a COPY, as QueryRequest needs it. */
-const COPY = Object.freeze({ name: '', key: '', disturbs: false, reads: false });
-
 /** What may be several statements: a semicolon with something behind it, even in a literal. */
 const SEVERAL = /;\s*\S/;
 
+/** The unnamed portal of the unnamed statement. */
+const UNNAMED = Buffer.alloc(2);
+
 /**
- * Writes a COPY as a simple Query, as psql does: Pgpool-II knows no other way. An extended query takes the place of
- * that for what may be several statements, which the server refuses there, and behind settings, whose transaction a
- * Query would not end.
+ * A COPY between the server and the client:
+ *
+ *     COPY … FROM STDIN   Query ▶  ◀ CopyInResponse  CopyData … CopyDone | CopyFail ▶     ◀ CommandComplete ReadyForQuery
+ *     COPY … TO STDOUT    Query ▶  ◀ CopyOutResponse CopyData … CopyDone                    CommandComplete ReadyForQuery
+ *
+ * psql sends a Query, and Pgpool-II knows no other way. Parse, Bind and Execute take its place for what may be several
+ * statements, which the server refuses there, and behind settings, whose transaction a Query would not end.
+ * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-COPY
  */
-function writeCopy(request, writer, statements) {
-  request.simple = request.settings === undefined && !SEVERAL.test(request.text);
-  if (!request.simple) {
-    request.bind(writer, statements);
-    return writer.execute('', 0);
+class CopyRequest extends Request {
+  /** @param {Receiver} receiver see lib/core/pipeline/query.js */
+  constructor(text, receiver) {
+    super();
+    this.text = text;
+    this.receiver = receiver;
   }
-  writer.query(request.text);
-  request.statement = COPY;
-  request.state = State.Simple;
+
+  get result() {
+    return this.receiver;
+  }
+
+  begin(writer, state) {
+    this.state = state;
+    this.simple = this.settings === undefined && !SEVERAL.test(this.text);
+    if (this.simple) return writer.query(this.text);
+    writer.parse('', this.text, []);
+    writer.bind(UNNAMED, [], 0);
+    writer.execute('', 0);
+  }
+
+  message(pipeline, type, buf, start, end, count) {
+    super.message(pipeline, type, buf, start, end);
+    if (type === CopyData) return this.receiver.receiveData(buf, start, end, count, pipeline.reader.owned);
+    if (type === CopyOutResponse) this.receiver.start(null, 0, pipeline);
+    this.receiver.receive(type, buf, start, end);
+  }
+
+  fail(error) {
+    this.receiver.drop?.(); // other requests must not wait for a slow reader
+    super.fail(error);
+  }
+
+  drop() {
+    this.receiver.drop?.();
+    this.receiver = DROPPED;
+  }
+
+  ready() {
+    this.error ??= this.receiver.error;
+    super.ready();
+  }
+}
+
+/** COPY … TO STDOUT, pipelined like a query. */
+class CopyOutRequest extends CopyRequest {
+  encode(writer) {
+    this.begin(writer, State.CopyOutSent);
+    if (!this.simple) writer.sync();
+  }
 }
 
 /**
  * COPY … FROM STDIN. Nothing is sent behind it until it is over, since the server rejects everything else meanwhile.
  * Data need not wait for the server's word, since a server that has reported an error ignores it.
- * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-COPY
  */
-class CopyInRequest extends QueryRequest {
+class CopyInRequest extends CopyRequest {
   #begun;
-  #isEnded = false; // CopyDone or CopyFail was written
+  #owesSync = false; // its messages were sent without a Sync
   #sent;
+  #takesData = false; // until CopyDone, CopyFail or an error
 
   /**
    * @param {function()} begun called when the server takes data
    * @param {function()} [sent] called when data may be sent: at once, but with `max_pipeline` when the server takes it
    */
   constructor(text, begun, sent, receiver = new RowReader()) {
-    super(text, [], 0, false, undefined, receiver);
+    super(text, receiver);
     this.barrier = true;
     this.#begun = begun;
     this.#sent = sent;
   }
 
-  /** Whether the server takes data. Data after an error is dropped. */
-  get #takesData() {
-    const isSent = this.state === State.Simple || (this.state > State.Waiting && this.state <= State.CopyIn);
-    return isSent && !this.#isEnded && this.error === undefined;
-  }
-
-  encode(writer, statements) {
-    writeCopy(this, writer, statements);
-    this.owesSync = !this.simple;
+  encode(writer) {
+    this.begin(writer, State.CopyInSent);
+    this.#owesSync = !this.simple;
+    this.#takesData = true;
     if (this.scope.pipeline.maxPipeline === Infinity) this.#sent?.();
-  }
-
-  start(pipeline) {
-    super.start(pipeline);
-    if (this.state === State.Command) this.state = State.CopyCommand;
   }
 
   message(pipeline, type, buf, start, end) {
     super.message(pipeline, type, buf, start, end);
+    if (this.state === State.Done) this.#stop(pipeline);
     if (type !== CopyInResponse || !this.#takesData) return; // it was given up, or all data was sent
     this.#sent?.();
     this.#begun();
@@ -112,13 +149,25 @@ class CopyInRequest extends QueryRequest {
    */
   end(reason) {
     if (!this.#takesData) return false;
-    this.#isEnded = true;
     const { pipeline } = this.scope;
     if (reason === undefined) pipeline.writer.copyDone();
     else pipeline.writer.copyFail(reason.replace(/\0/g, '').slice(0, REASON));
-    this.sync(pipeline);
+    this.#stop(pipeline);
     pipeline.flush();
     return true;
+  }
+
+  #stop(pipeline) {
+    this.#takesData = false;
+    if (!this.#owesSync) return;
+    this.#owesSync = false;
+    pipeline.writer.sync();
+    pipeline.flush();
+  }
+
+  fail(error, pipeline) {
+    this.#stop(pipeline);
+    super.fail(error);
   }
 
   /** A CancelRequest does not stop a server that waits for data; if it does not wait, it ignores CopyFail. */
@@ -126,10 +175,6 @@ class CopyInRequest extends QueryRequest {
     this.end(String(error.message));
     return super.giveUp(error, pipeline);
   }
-
-  canResend() {
-    return false;
-  }
 }
 
-module.exports = { CopyInRequest, writeCopy };
+module.exports = { CopyInRequest, CopyOutRequest };
