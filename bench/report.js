@@ -67,7 +67,8 @@ function table({ workload, link }, options, entries) {
     const figures = Object.entries(FIGURES).map(([figure, of]) => [figure, summary(runs.map(of))]);
     return { client, label, rounds: runs.length, ...Object.fromEntries(figures), runs };
   });
-  return { name, workload, link, title: title(workloads[workload].title, options) + LINKS[link], clients };
+  const date = new Date().toISOString().slice(0, 10);
+  return { name, workload, link, date, title: title(workloads[workload].title, options) + LINKS[link], clients };
 }
 
 /** Cells of a table: a line a client, without those that another line stands for. */
@@ -115,7 +116,7 @@ function markdown(table) {
   return [
     `### ${table.title}`,
     '',
-    `\`npm run bench -- --only ${table.name}\``,
+    `\`npm run bench -- --only ${table.name}\` on ${table.date}`,
     '',
     print(head),
     `|---${'|---:'.repeat(head.length - 1)}|`,
@@ -198,7 +199,7 @@ function document({ machine, options, tables }, name) {
   return (
     [
       '# Results',
-      `\`npm run bench\` on ${machine.date}: ${machine.cpu}, ${machine.memory}, ${machine.system}, ` +
+      `\`npm run bench\`: ${machine.cpu}, ${machine.memory}, ${machine.system}, ` +
         `Node.js ${machine.node}, PostgreSQL ${machine.postgresql}. ${versions}.`,
       `${options.rounds} rounds; each measurement ${options.seconds} s after ${options.warmup} s that do not ` +
         'count, in a process of its own. Figures are medians, with the lowest and the highest; "/ ours" is a ' +

@@ -298,8 +298,7 @@ class Bench {
       node: process.version,
       postgresql: this.database.version,
       load: os.loadavg()[0].toFixed(1),
-      versions: Object.fromEntries(versions),
-      date: new Date().toISOString().slice(0, 10)
+      versions: Object.fromEntries(versions)
     };
   }
 }

@@ -6,7 +6,6 @@ const fs = require('node:fs');
 const path = require('node:path');
 const { parseArgs } = require('node:util');
 const { launchBrowser, startServer } = require('pg-test-fixtures');
-const { findFirefox, launchFirefox } = require('./firefox');
 const { KINDS, serve } = require('./server');
 
 /** Ways to read the rows, by their names in page.js: what a table calls them, and which CPU ours is compared to. */
@@ -153,7 +152,7 @@ const tableOfMany = results =>
       ])
   );
 
-/** What one browser has done, as tables of GitHub's Markdown. */
+/** What the browser has done, as tables of GitHub's Markdown. */
 function section({ name, results }, { rows, many }) {
   const titles = {
     text: 'seven text columns',
@@ -182,17 +181,17 @@ function section({ name, results }, { rows, many }) {
 }
 
 /** The whole run in Markdown. */
-const document = ({ browsers, options }) =>
+const document = ({ browser, options }) =>
   [
     '# Rows in a page',
     `\`node bench/page/run.js\`: ${number(options.rows)} rows, medians of ${options.rounds} rounds, each measurement in a page of its own. ` +
-      'Milliseconds: CPU of the main thread, of the whole process of the page (of Firefox: of all its processes), to the first row and ' +
-      'to the last; MB that the page holds afterwards. Arrow is encoded before it is measured, the other formats are not.',
-    ...browsers.map(browser => section(browser, options))
+      'Milliseconds: CPU of the main thread, of the whole process of the page, to the first row and to the last; ' +
+      'MB that the page holds afterwards. Arrow is encoded before it is measured, the other formats are not.',
+    section(browser, options)
   ].join('\n\n') + '\n';
 
-/** Puts the short tables of the first browser into ../README.md. */
-function publish({ browsers: [{ name, results }], options: { rows, many } }) {
+/** Puts the short tables into ../README.md. */
+function publish({ browser: { name, results }, options: { rows, many } }) {
   const file = path.join(__dirname, '../README.md');
   const text = fs.readFileSync(file, 'utf8');
   const [from, to] = MARKERS.map(marker => text.indexOf(marker));
@@ -214,66 +213,46 @@ async function main(args) {
   const { values } = parseArgs({ options: OPTIONS, args });
   const list = name => values[name].split(';');
   const options = { rows: Number(values.rows), many: Number(values.many), rounds: Number(values.rounds) };
-  const launchers = [launchChromium];
-  // Node.js has a WebSocket since version 22.
-  if (findFirefox() && typeof WebSocket === 'function') launchers.push(launchFirefox);
-  const found = { options, browsers: [] };
   const database = await startServer({ auth: 'trust' });
-  let server;
+  let server, browser;
   try {
     server = await serve(database.config, path.resolve(values.parser), options.rows);
-    for (const launch of launchers) {
-      const specs = list('kinds')
-        .flatMap(kind =>
-          list('keep').flatMap(keep =>
-            list('from').flatMap(from =>
-              list('ways').map(way => ({ kind, keep: keep === 'kept', from, way, count: options.rows, runs: [] }))
-            )
+    const specs = list('kinds')
+      .flatMap(kind =>
+        list('keep').flatMap(keep =>
+          list('from').flatMap(from =>
+            list('ways').map(way => ({ kind, keep: keep === 'kept', from, way, count: options.rows, runs: [] }))
           )
         )
-        .filter(
-          ({ kind, from, way }) =>
-            (kind === 'text' || !DATES.includes(way)) && (from === 'server' || way !== 'bytes') && way !== 'made'
-        );
-      if (options.many > 0) {
-        specs.push(
-          ...MANY.map(way => ({
-            kind: 'text',
-            keep: true,
-            from: 'server',
-            way,
-            count: options.many,
-            watch: true,
-            runs: []
-          }))
-        );
-      }
-      const browser = await launch();
-      try {
-        for (let round = 0; round < options.rounds; round++) {
-          for (const { runs, ...spec } of round % 2 ? [...specs].reverse() : specs) {
-            const run = await browser.measure(server.url, spec);
-            if (run.count !== spec.count) throw new Error(`${spec.way}: ${run.count} rows`);
-            runs.push(run);
-          }
-        }
-      } finally {
-        await browser.close();
-      }
-      found.browsers.push({
-        name: browser.name,
-        results: specs.map(({ runs, ...spec }) => ({
-          ...spec,
-          ...Object.fromEntries(Object.keys(runs[0]).map(figure => [figure, median(runs.map(run => run[figure]))]))
-        }))
-      });
+      )
+      .filter(
+        ({ kind, from, way }) =>
+          (kind === 'text' || !DATES.includes(way)) && (from === 'server' || way !== 'bytes') && way !== 'made'
+      );
+    if (options.many > 0) {
+      const many = { kind: 'text', keep: true, from: 'server', count: options.many, watch: true };
+      specs.push(...MANY.map(way => ({ ...many, way, runs: [] })));
     }
+    browser = await launchChromium();
+    for (let round = 0; round < options.rounds; round++) {
+      for (const { runs, ...spec } of round % 2 ? [...specs].reverse() : specs) {
+        const run = await browser.measure(server.url, spec);
+        if (run.count !== spec.count) throw new Error(`${spec.way}: ${run.count} rows`);
+        runs.push(run);
+      }
+    }
+    const results = specs.map(({ runs, ...spec }) => ({
+      ...spec,
+      ...Object.fromEntries(Object.keys(runs[0]).map(figure => [figure, median(runs.map(run => run[figure]))]))
+    }));
+    const found = { options, browser: { name: browser.name, results } };
     const text = document(found);
     console.log(text);
     fs.mkdirSync(values.out, { recursive: true });
     fs.writeFileSync(path.join(values.out, 'page.md'), text);
     if (values.write) publish(found);
   } finally {
+    await browser?.close();
     await server?.stop();
     await database.stop();
   }
