@@ -3,10 +3,10 @@
 const { EventEmitter } = require('node:events');
 const { UsageError } = require('../..');
 const pools = require('../pool');
-const { rejectAgain } = require('../core/pipeline');
+const { channel, rejectAgain, traceAbove } = require('../core/pipeline');
 const { Client, POOLED, settle, turn } = require('./client');
 const { ConnectionParameters, hide, libpqConfig } = require('./config');
-const { Query, SHARED, configOf, errorOf, unhindered } = require('./query');
+const { Query, SHARED, TOO_LATE, configOf, errorOf, unhindered } = require('./query');
 const { TypeOverrides } = require('./types');
 const { defaults } = require('./values');
 
@@ -128,16 +128,28 @@ class Pool extends EventEmitter {
     }
   }
 
-  async _use(connection, work) {
+  /** @param {number} since when the request began, which waits for at most connectionTimeoutMillis */
+  async _use(connection, work, since) {
     const entry = this._state.entries.get(connection);
     entry.users++;
     try {
-      if (entry.ready !== null) await (entry.ready ??= this._prepare(entry));
+      if (entry.ready !== null) await this._inTime((entry.ready ??= this._prepare(entry)), since);
       this.emit('acquire', entry.client);
       return await work(entry.client, entry);
     } finally {
       entry.users--;
     }
+  }
+
+  /** Waits for a connection that is being prepared, which may take longer than the request waits. */
+  async _inTime(ready, since) {
+    const limit = Number(this.options.connectionTimeoutMillis ?? 0);
+    if (limit === 0) return ready;
+    let timer;
+    const late = new Promise((resolve, reject) => {
+      timer = setTimeout(() => reject(new Error(TOO_LATE)), Math.max(0, since + limit - performance.now()));
+    });
+    return Promise.race([ready, late]).finally(() => clearTimeout(timer));
   }
 
   /** Tells of the end of a use, which may have been the last one. */
@@ -162,13 +174,14 @@ class Pool extends EventEmitter {
 
   async _take() {
     if (this.ending) throw new Error(ENDED);
+    const since = performance.now();
     if (this._state.freed !== undefined) await this._state.freed;
     return new Promise((resolve, reject) => {
       const lend = (client, entry) =>
         new Promise(giveBack => {
           resolve(this._lend(entry, giveBack, () => over));
         });
-      const over = this._own(connection => this._use(connection, lend)).catch(error => reject(errorOf(error)));
+      const over = this._own(connection => this._use(connection, lend, since)).catch(error => reject(errorOf(error)));
     }).catch(rejectAgain);
   }
 
@@ -222,7 +235,7 @@ class Pool extends EventEmitter {
   }
 
   async _ask(config, values) {
-    const { freed, pool, shared } = this._state;
+    const { freed, shared } = this._state;
     if (freed !== undefined) await freed;
     if (this.ending) throw new Error(ENDED);
     const given = configOf(config);
@@ -242,16 +255,28 @@ class Pool extends EventEmitter {
     };
     const ownsOne = typeof config.submit === 'function' ? !isQuery : this.connect !== Pool.prototype.connect;
     if (ownsOne) return this._hold(config, values);
-    const ask = (connection, given) =>
-      this._use(connection, async (client, entry) => {
-        try {
-          const results = await client.query(given, values);
-          if (isQuery) unhindered(() => config.emit('end', results));
-          return results;
-        } finally {
-          this._released(entry);
-        }
-      });
+    const results = await (channel.hasSubscribers
+      ? traceAbove(query.text, enter => {
+          query[SHARED] = { ...query[SHARED], enter };
+          return this._share(query, values);
+        })
+      : this._share(query, values));
+    if (isQuery) unhindered(() => config.emit('end', results));
+    return results;
+  }
+
+  /** Runs a query on a shared connection, or on one of its own if it needs that. */
+  async _share(query, values) {
+    const { pool } = this._state;
+    const since = performance.now();
+    const work = given => async (client, entry) => {
+      try {
+        return await client.query(given, values);
+      } finally {
+        this._released(entry);
+      }
+    };
+    const ask = (connection, given) => this._use(connection, work(given), since);
     try {
       return await pool.lease.run(
         'shared',
@@ -264,7 +289,8 @@ class Pool extends EventEmitter {
       if (!needsOwn(error)) throw errorOf(error);
     }
     return this._own(async connection => {
-      const result = await ask(connection, { ...query, [SHARED]: { emitter } });
+      const { emitter, enter } = query[SHARED];
+      const result = await ask(connection, { ...query, [SHARED]: { emitter, enter } });
       if (connection.transactionStatus !== 'T') return result;
       throw new UsageError('the text left a transaction block open, which is rolled back: use pool.connect()', '25001');
     }).catch(error => {

@@ -54,10 +54,13 @@ class DatabaseError extends PostgresError {
   }
 }
 
+/** node-postgres' message of connectionTimeoutMillis. */
+const TOO_LATE = 'timeout exceeded when trying to connect';
+
 /** node-postgres' messages, by a part of this library's message or by the code. */
 const MESSAGES = {
   connect_timeout: 'timeout expired',
-  acquire_timeout: 'timeout exceeded when trying to connect',
+  acquire_timeout: TOO_LATE,
   'not connected': 'not connected: call connect() first',
   '08003': 'Connection terminated',
   '08006': 'Connection terminated unexpectedly'
@@ -94,9 +97,9 @@ function configOf(config) {
 }
 
 /**
- * A pool adds it to the config: `{ pool, texts, emitter }`. With `pool` the connection is shared: the query is then
- * prepared, and several statements in a text, and statements that change the session, are rejected. `emitter` is the
- * Query, if the pool got one.
+ * A pool adds it to the config: `{ pool, texts, emitter, enter }`. With `pool` the connection is shared: the query is
+ * then prepared, and several statements in a text, and statements that change the session, are rejected. `emitter` is
+ * the Query, if the pool got one. `enter` calls what sends, see traceAbove.
  */
 const SHARED = Symbol('shared');
 
@@ -109,7 +112,8 @@ const SHARED = Symbol('shared');
  */
 async function ask(session, config, values, { binary, query_timeout, statement_cache, texts: own, types: usual }) {
   const query = configOf(config);
-  const { pool, texts = own, emitter = config instanceof Query ? config : undefined } = query[SHARED] ?? {};
+  const given = query[SHARED] ?? {};
+  const { pool, texts = own, emitter = config instanceof Query ? config : undefined, enter = send => send() } = given;
   values ||= query.values;
   const { name, rowMode, types } = query;
   if (values && !Array.isArray(values)) throw new Error('Query values must be an array');
@@ -129,20 +133,23 @@ async function ask(session, config, values, { binary, query_timeout, statement_c
     pool?.lease.keep(text, []);
     if (pool && copyDirection(text) === 'in') throw new UsageError('COPY FROM STDIN owns its connection', '0A000');
     if (isSimple && pool === undefined && !isEmitted) {
-      const readers = await session.simpleQuery(text, { decode, signal: query.signal, statement_timeout });
+      const options = { decode, signal: query.signal, statement_timeout };
+      const readers = await enter(() => session.simpleQuery(text, options));
       const results = readers.map(each => resultOf(each, rowMode));
       if (emitter !== undefined) for (const result of results) emitRows(emitter, result.rows, result);
       return results.length === 1 ? results[0] : results;
     }
     const stream = isEmitted ? new EmittingReader(emitter, decode) : undefined;
-    const reader = await session.query(text, values ? values.map(prepareValue) : [], {
+    const prepared = values ? values.map(prepareValue) : [];
+    const options = {
       decode: stream ? undefined : decode,
       stream,
       signal: query.signal,
       statement_timeout,
       format: !isSimple && (query.binary || binary) ? 1 : 0,
       cache: Boolean(pool || name || statement_cache)
-    });
+    };
+    const reader = await enter(() => session.query(text, prepared, options));
     if (reader.cmd !== undefined) return resultOf(reader, rowMode, stream?.result);
     await session.copyFail();
     throw new Error('COPY FROM STDIN: No source stream defined; use copyFrom of the client');
@@ -360,4 +367,4 @@ class Submission extends EventEmitter {
   }
 }
 
-module.exports = { DatabaseError, Query, SHARED, Submission, ask, configOf, errorOf, lengthOf, unhindered };
+module.exports = { DatabaseError, Query, SHARED, Submission, TOO_LATE, ask, configOf, errorOf, lengthOf, unhindered };

@@ -2,6 +2,7 @@
 
 const assert = require('node:assert/strict');
 const { execFile } = require('node:child_process');
+const { tracingChannel } = require('node:diagnostics_channel');
 const { once } = require('node:events');
 const path = require('node:path');
 const { inspect, promisify } = require('node:util');
@@ -224,6 +225,57 @@ describe('A pool of quickgres/pg', () => {
     } finally {
       await pool.query('DROP TABLE altered_by_pool');
     }
+  });
+
+  describe('in the tracing channel', () => {
+    const { asyncEnd, start } = tracingChannel('quickgres:query');
+    let begun, over;
+    const onstart = ({ text }) => begun.push(text);
+    const onend = query => over.push(query);
+    beforeEach(() => {
+      [begun, over] = [[], []];
+      start.subscribe(onstart);
+      asyncEnd.subscribe(onend);
+    });
+    afterEach(() => {
+      start.unsubscribe(onstart);
+      asyncEnd.unsubscribe(onend);
+    });
+
+    it('begins a query with the call, and counts its wait for a connection', async () => {
+      const pool = new pg.Pool({ ...server.config, max: 1 });
+      const client = await pool.connect();
+      const waiting = pool.query({ text: 'SELECT $1::int AS n', values: [1] });
+      await new Promise(setImmediate);
+      assert.deepEqual(begun, ['SELECT $1::int AS n']);
+      const before = performance.now();
+      while (performance.now() - before < 2);
+      client.release();
+      await waiting;
+      assert.equal(over.length, 1);
+      const [{ duration, processId, result, text, waited }] = over;
+      assert.deepEqual([text, result], ['SELECT $1::int AS n', { cmd: 'SELECT', rowCount: 1 }]);
+      assert.ok(waited >= 2 && duration > waited && processId > 0);
+      await pool.end();
+    });
+
+    it('has one event of a query that needs two attempts, and of one that gets no connection', async () => {
+      const pool = new pg.Pool({ ...server.config, max: 1, connectionTimeoutMillis: 20 });
+      const text = 'SELECT 1 AS a; SELECT 2 AS b';
+      assert.equal((await pool.query(text)).length, 2);
+      assert.equal((await pool.query('SET lock_timeout = 0')).command, 'SET');
+      const client = await pool.connect();
+      const error = await pool.query('SELECT 3').catch(error => error);
+      assert.match(error.message, /timeout exceeded when trying to connect/);
+      assert.deepEqual(begun, [text, 'SET lock_timeout = 0', 'SELECT 3']);
+      assert.deepEqual(
+        over.map(query => query.error ?? query.result.rowCount),
+        [2, 0, error]
+      );
+      assert.equal(over[2].waited, undefined);
+      client.release();
+      await pool.end();
+    });
   });
 
   it('asks many at once on at most `max` connections', async () => {
@@ -525,6 +577,21 @@ describe('A pool of quickgres/pg', () => {
     await assert.rejects(pool.query('SELECT 1'), late);
     client.release();
     assert.equal((await pool.query('SELECT 1')).rowCount, 1);
+  });
+
+  it('waits no longer than connectionTimeoutMillis for a client that is connected, and not ready: its verify calls back late', async () => {
+    let ready;
+    const verify = (client, done) => {
+      ready = done;
+    };
+    const slow = new pg.Pool({ ...server.config, max: 1, connectionTimeoutMillis: 100, verify });
+    const late = { message: 'timeout exceeded when trying to connect' };
+    await assert.rejects(slow.query('SELECT 1'), late);
+    await assert.rejects(slow.connect(), late);
+    ready();
+    assert.equal((await slow.query('SELECT 2 AS n')).rows[0].n, 2);
+    assert.equal(slow.totalCount, 1);
+    await slow.end();
   });
 
   it('gives a client that was released to who comes next, and to queries', async () => {

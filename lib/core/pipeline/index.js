@@ -21,7 +21,7 @@ const { leftInside, runInside, waitsForItself } = require('./inside');
 const { EndRequest } = require('./block');
 const { CloseRequest, ping } = require('./close');
 const { Scope } = require('./scope');
-const { channel, debug, trace } = require('./tracing');
+const { channel, debug, trace, traceAbove } = require('./tracing');
 const { own, send } = require('./lease');
 const cancel = require('./cancel');
 const limits = require('./limits');
@@ -55,6 +55,7 @@ module.exports = {
   channel,
   debug,
   trace,
+  traceAbove,
   ...sql,
   ...cancel,
   ...limits

@@ -87,7 +87,7 @@ class Call {
       duration: performance.now() - this.#began,
       error
     });
-    if (error === undefined) operation.result = resultOf(request);
+    if (error === undefined) operation.result = request && resultOf(request);
     else channel.error.publish(operation);
     channel.asyncStart.publish(operation);
     channel.asyncEnd.publish(operation);
@@ -121,11 +121,34 @@ class Call {
   }
 }
 
+/** @type {Call|undefined} the call that makes requests now, and is published by its caller */
+let current;
+
 /** Submits a request and publishes it. In `submit` a closure would cost each query a context. */
 function trace(request, pipeline, scope) {
-  const call = new Call(request, pipeline);
+  const call = current ?? new Call(request, pipeline);
   call.follow(request);
-  return call.run(() => pipeline.submit(request, scope));
+  const submit = () => pipeline.submit(request, scope);
+  return current === undefined ? call.run(submit) : submit();
+}
+
+/**
+ * Publishes a call of a session above this one, which finds connections and makes requests itself.
+ * @param {function(function(function(): Promise): Promise): Promise} run gets a function that calls what makes a
+ *   request
+ */
+function traceAbove(text, run) {
+  const call = new Call({ text });
+  return call.run(() =>
+    run(ask => {
+      current = call;
+      try {
+        return ask();
+      } finally {
+        current = undefined;
+      }
+    })
+  );
 }
 
 /** Publishes each BEGIN and SAVEPOINT in front of a request. */
@@ -178,4 +201,4 @@ async function traceWait(text, run) {
   }
 }
 
-module.exports = { channel, debug, trace, traceCall, traceFronts, traceWait };
+module.exports = { channel, debug, trace, traceAbove, traceCall, traceFronts, traceWait };
