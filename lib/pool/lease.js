@@ -26,8 +26,7 @@ function refuseLasting(text) {
   if (!text.includes(';') && !LASTING.test(firstWord(text))) return;
   for (const each of statementsOf(text)) {
     const word = firstWord(each);
-    if (!LASTING.test(word) || (word === 'set' && isLocalSet(each)) || /^\s*prepare\s+transaction\b/i.test(each))
-      continue;
+    if (!LASTING.test(word) || (word === 'set' && isLocalSet(each))) continue;
     throw new UsageError(
       `${word.toUpperCase()} would outlive this transaction or cursor of a pool, and reach other users of the connection: ` +
         'write SET LOCAL, use with(), which ends with the request, or connection(), which resets the session',

@@ -762,6 +762,31 @@ describe('A block that its function ends by hand', () => {
     });
   }
 
+  it('by no PREPARE TRANSACTION: it is refused, and nothing of it is sent', async () => {
+    const client = await prepared();
+    const pool = new Pool((await sharedServer()).config, { size: 1 });
+    endAfterTest(pool);
+    const text = " prepare Transaction 'mine'";
+    for (const session of [client, pool]) {
+      for (const end of [
+        tx => tx.query(text),
+        tx => tx.simpleQuery(text),
+        tx => tx.batch(['SELECT 1', text]),
+        tx => tx.transaction(nested => nested.query(text))
+      ]) {
+        const refusal = { name: 'UsageError', code: '0A000', message: /PREPARE TRANSACTION would end/ };
+        await session.transaction(async tx => {
+          await assert.rejects(end(tx), refusal);
+          await tx.query('SELECT 1');
+        });
+      }
+    }
+    await client.query('BEGIN');
+    const own = await client.query(text).catch(error => error); // 55000 if the server has no such transactions
+    await client.query(own.cmd ? "ROLLBACK PREPARED 'mine'" : 'ROLLBACK');
+    assert.ok(own.cmd === 'PREPARE TRANSACTION' || own.code === '55000');
+  });
+
   it('by PREPARE TRANSACTION, whatever block comes behind it in the same request', async () => {
     let asked = '';
     const client = await faked(async conversation => {
@@ -775,7 +800,7 @@ describe('A block that its function ends by hand', () => {
       say(await conversation.request(), commandComplete('ROLLBACK'), ANSWER.ready);
     });
     await assert.rejects(
-      client.transaction(tx => tx.simpleQuery("PREPARE TRANSACTION 'a'; BEGIN")),
+      client.transaction(tx => tx.simpleQuery("SELECT; PREPARE TRANSACTION 'a'; BEGIN")),
       { code: '25P01' }
     );
     while (client.transactionStatus !== 'I') await turn();

@@ -81,8 +81,7 @@ function checkBlock(pipeline, request, before) {
   else if (request.controlsBlock) isOpen &&= turns;
   else if (hasLeft(request, status)) {
     request.error ??= new UsageError(
-      'this ended the transaction block: in transaction(), return from the function ' +
-        'to commit, throw to roll back; for PREPARE TRANSACTION send BEGIN on a client of your own',
+      'this ended the transaction block: in transaction(), return from the function ' + 'to commit, throw to roll back',
       '25P01'
     );
     isOpen &&= !transaction.ended; // else the transaction has ended the other one as well

@@ -1,9 +1,23 @@
 'use strict';
 
-const { PostgresError, State, backend, decodeFields, isOurs, nextState, unexpected } = require('../protocol');
+const {
+  PostgresError,
+  State,
+  UsageError,
+  backend,
+  decodeFields,
+  isOurs,
+  nextState,
+  unexpected
+} = require('../protocol');
 const { addHint, showAwaiting, showCaller, withQuery } = require('./errors');
 
 const { ErrorResponse } = backend;
+
+/** How a text begins that would end a transaction and leave it to COMMIT PREPARED. */
+const PREPARES = /^\s*prepare\s+transaction\b/i;
+const PREPARED =
+  'PREPARE TRANSACTION would end what transaction() has begun: send BEGIN and it by query() of one client';
 
 /**
  * Runs in a `.then`, where V8 can still add the awaiting caller to the stack, which was not there while the answer was
@@ -111,6 +125,7 @@ class Request {
     if (this.controlsBlock) return;
     const { scope } = this;
     (this.settings ?? scope?.settings)?.guard(this.simple ? undefined : text, scope.block);
+    if (scope?.block && PREPARES.test(text)) throw new UsageError(PREPARED, '0A000');
     scope?.guard?.(text);
   }
 
