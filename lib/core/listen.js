@@ -23,7 +23,7 @@ function lost(error) {
 }
 
 const NOT_KEPT =
-  'a pooler gives each transaction any server, so notifications would not arrive: listen on the direct URL of the server, ' +
+  'a pooler gives each transaction any server: listen on the direct URL of the server, ' +
   'or, if the pooler keeps the session, with { session: true }';
 
 /**

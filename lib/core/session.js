@@ -346,7 +346,7 @@ class Session extends EventEmitter {
   /** @private The source of `listen`. */
   get channels() {
     throw new UsageError(
-      'listen is a method of a client or a pool: in a transaction it would begin only with the commit, and settings have no effect on it',
+      'listen is a method of a client or a pool: in a transaction it would begin with the commit',
       '25001'
     );
   }

@@ -43,10 +43,7 @@ const unsupported = (value, name) => check(value === '', `${name} is not support
 
 /** Parses an option that names a service, or its file. */
 const noService = value =>
-  check(
-    value === '',
-    'service (PGSERVICE) is not supported, since no service file is read: write its settings in the config'
-  );
+  check(value === '', 'service (PGSERVICE) is not supported: write its settings in the config');
 
 /** For a text that the resolved config does not have under its own name. */
 const raw = () => undefined;

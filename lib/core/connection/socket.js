@@ -121,10 +121,10 @@ class Socket {
       void this.#request.aborted;
     } catch (cause) {
       this.destroy(
-        new ConnectionError(
-          'the client was connected by another request of the Worker, and is of no use in this one: connect one in each request',
-          { code: '08003', cause }
-        )
+        new ConnectionError('the client was connected by another request of the Worker: connect one in each request', {
+          code: '08003',
+          cause
+        })
       );
     }
   }

@@ -108,14 +108,13 @@ function reasonOf(error, failure, status) {
  * The server's error for a wrong number of values names an internal statement, which the caller does not know.
  * @param {PostgresError} error 08P01, at Bind
  */
-function miscounted(error, { parameters, text }, values) {
+function miscounted(error, { parameters }, values) {
   const given = values?.length ?? values?.columnCount;
   if (parameters === undefined || given === undefined || given === parameters) return error;
   const count = (number, what) => `${number} ${what}${number === 1 ? '' : 's'}`;
-  const shown = text.length > 200 ? `${text.slice(0, 200)}…` : text;
   return new PostgresError({
     ...error,
-    message: `the query takes ${count(parameters, 'parameter')}, but was given ${count(given, 'value')}: ${shown}`
+    message: `the query takes ${count(parameters, 'parameter')}, but was given ${count(given, 'value')}`
   });
 }
 
@@ -123,7 +122,7 @@ const IS_LIST = 'a list is one parameter: write = ANY($1) in place of IN ($1)';
 const IS_NO_VALUE =
   'a parameter is a value of a query: write sql.id(name) of quickgres/sql for a name, $1::interval for INTERVAL $1, set_config() for SET';
 const IS_FAILED =
-  'an earlier query of the transaction failed, and all must be rolled back: run a query that may fail in tx.transaction(), a savepoint';
+  'an earlier query of the transaction failed: run a query that may fail in tx.transaction(), a savepoint';
 const ONE_STATEMENT = 'query takes one statement: write simpleQuery(text), or batch(queries) for several with values';
 
 const IS_JSON =

@@ -5,8 +5,7 @@ const { again, withQuery } = require('./errors');
 const { waitsForItself } = require('./inside');
 const { DROPPED, Front } = require('./query');
 
-const IN_BLOCK =
-  'the settings of a session made by with() would last to the end of the block that a query has begun: use transaction()';
+const IN_BLOCK = 'settings of with() would last to the end of the block that a query has begun: use transaction()';
 
 const IN_ANOTHER = 'cannot begin in the block that a query has begun: end that first by COMMIT or ROLLBACK';
 

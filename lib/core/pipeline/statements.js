@@ -259,9 +259,7 @@ class Statements {
   /** Handles commands after which the server has no statements, or sends another encoding. */
   afterCommand(tag, text) {
     if (tag === 'SET' && OTHER_ENCODING.test(text)) {
-      throw new ConnectionError(
-        'client_encoding was set to another encoding: this library needs UTF8, so do not set client_encoding'
-      );
+      throw new ConnectionError('client_encoding was set to another encoding: this library needs UTF8');
     }
     if (tag !== 'DISCARD ALL' && tag !== 'DEALLOCATE ALL') return;
     this.#byKey.clear();

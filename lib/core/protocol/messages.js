@@ -38,7 +38,7 @@ function decodeParameterStatus(buf, start, end) {
   const pair = stringsOf(buf, start + 5, end, 'ParameterStatus', 2);
   if (pair[0] === 'client_encoding' && !/^utf-?8$/i.test(pair[1])) {
     throw new ConnectionError(
-      `the server changed client_encoding to ${JSON.stringify(pair[1])}: this library needs UTF8, so do not set client_encoding`
+      `the server changed client_encoding to ${JSON.stringify(pair[1])}: this library needs UTF8`
     );
   }
   return pair;

@@ -145,8 +145,7 @@ describe('resolve', () => {
   });
 
   it('refuses a service, wherever it is named, and takes an empty name for none', () => {
-    const message =
-      'service (PGSERVICE) is not supported, since no service file is read: write its settings in the config';
+    const message = 'service (PGSERVICE) is not supported: write its settings in the config';
     for (const [config, env] of [
       [{ service: 's' }],
       ['service=s host=h'],

@@ -363,13 +363,13 @@ describe('The values of a query', () => {
 });
 
 describe('A wrong number of values', () => {
-  it('is an error with the text and both numbers, prepared or not', async () => {
+  it('is an error with both numbers, prepared or not, whose `query` is the text', async () => {
     const client = await connected();
     const text = 'SELECT $1::int + $2::int';
     const wrong = given => ({
       name: 'PostgresError',
       code: '08P01',
-      message: `the query takes 2 parameters, but was given ${given}: ${text}`,
+      message: `the query takes 2 parameters, but was given ${given}`,
       severity: 'ERROR'
     });
     for (let round = 0; round < 2; round++) {
@@ -382,11 +382,11 @@ describe('A wrong number of values', () => {
       assert.equal((await client.query(text, [1, 2])).rows[0][0], 3);
     }
     await assert.rejects(client.query('SELECT 1', [1]), {
-      message: 'the query takes 0 parameters, but was given 1 value: SELECT 1'
+      message: 'the query takes 0 parameters, but was given 1 value'
     });
     await assert.rejects(
       client.query(`SELECT ${'1, '.repeat(100)}$1::int`),
-      ({ message }) => message.length < 300 && message.endsWith('…')
+      ({ message, query }) => message.length < 100 && query.length > 300
     );
   });
 });
