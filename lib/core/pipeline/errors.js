@@ -121,8 +121,7 @@ function miscounted(error, { parameters }, values) {
 const IS_LIST = 'a list is one parameter: write = ANY($1) in place of IN ($1)';
 const IS_NO_VALUE =
   'a parameter is a value of a query: write sql.id(name) of quickgres/sql for a name, $1::interval for INTERVAL $1, set_config() for SET';
-const IS_FAILED =
-  'an earlier query of the transaction failed: run a query that may fail in tx.transaction(), a savepoint';
+const IS_FAILED = 'an earlier query of the transaction failed: run what may fail in tx.transaction(), a savepoint';
 const ONE_STATEMENT = 'query takes one statement: write simpleQuery(text), or batch(queries) for several with values';
 
 const IS_JSON =

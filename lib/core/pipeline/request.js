@@ -16,8 +16,7 @@ const { ErrorResponse } = backend;
 
 /** How a text begins that would end a transaction and leave it to COMMIT PREPARED. */
 const PREPARES = /^\s*prepare\s+transaction\b/i;
-const PREPARED =
-  'PREPARE TRANSACTION would end what transaction() has begun: send BEGIN and it by query() of one client';
+const PREPARED = 'PREPARE TRANSACTION would end what transaction() began: send BEGIN and it by client.query';
 
 /**
  * Runs in a `.then`, where V8 can still add the awaiting caller to the stack, which was not there while the answer was

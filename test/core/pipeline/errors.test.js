@@ -251,7 +251,7 @@ describe('addHint', () => {
       }),
       {
         code: '25P02',
-        hint: /^an earlier query of the transaction failed: run a query that may fail in tx\.transaction\(\)/
+        hint: /^an earlier query of the transaction failed: run what may fail in tx\.transaction\(\)/
       }
     );
   });
