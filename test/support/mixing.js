@@ -1,6 +1,7 @@
 'use strict';
 
-// Queries of which some are given up, all on one connection. As a script it goes on for long, on a client and on a pool:
+// Queries of which some are given up, all on one connection. As a script it goes on for long, on a client and on a pool,
+// and on sessions of both with settings, whose rows have to show the settings of their own session:
 //   node test/support/mixing.js [seconds=1200] [seed]
 
 const assert = require('node:assert/strict');
@@ -13,23 +14,28 @@ const { Random } = require('./model');
 
 const QUERIES = 10000;
 const ABORTED = 500;
+const SETTING = 'mix.tenant';
+const TENANTS = ['one', 'two', 'three'];
 /** Queries that are waited for together: so many wait in the client and on the wire at a time. */
 const WINDOW = 400;
 
 /**
  * Runs queries of which some have signals that are aborted at random moments: before they are sent, while others are
  * answered, while they run, when they are over.
+ * @param {string[]} [tenants] sessions of the client with this setting take some of the queries
  * @returns {Promise<{aborted: number, spared: number}>} how many rejected, and how many were over by then
  */
-async function mix(client, random, queries = QUERIES, aborts = ABORTED) {
+async function mix(client, random, queries = QUERIES, aborts = ABORTED, tenants = []) {
   const chosen = new Set();
   while (chosen.size < aborts) chosen.add(random.below(queries));
   const count = { aborted: 0, spared: 0 };
+  const sessions = [[client, undefined], ...tenants.map(tenant => [client.with({ [SETTING]: tenant }), tenant])];
   const one = async index => {
     const slow = random.chance(chosen.has(index) ? 0.5 : 0.01);
-    const text = slow ? 'SELECT $1::int AS i, pg_sleep(0.02)' : 'SELECT $1::int AS i';
+    const text = `SELECT $1::int AS i, current_setting('${SETTING}', true) AS tenant${slow ? ', pg_sleep(0.02)' : ''}`;
+    const [session, tenant] = random.pick(sessions);
     const abort = chosen.has(index) ? new AbortController() : undefined;
-    const promise = client.query(text, [index], abort && { signal: abort.signal });
+    const promise = session.query(text, [index], abort && { signal: abort.signal });
     if (abort) {
       const delay = random.pick([-1, 0, random.below(5), random.below(30), random.below(100)]);
       if (delay < 0) abort.abort();
@@ -38,7 +44,8 @@ async function mix(client, random, queries = QUERIES, aborts = ABORTED) {
     }
     try {
       const { rows } = await promise;
-      assert.deepEqual([rows.length, rows[0].i], [1, index]);
+      // A setting that ended with its request is an empty string for the next ones.
+      assert.deepEqual([rows.length, rows[0].i, rows[0].tenant || undefined], [1, index, tenant]);
       if (abort) count.spared++;
     } catch (error) {
       assert.ok(abort, `query ${index} had no signal: ${error.stack}`);
@@ -79,12 +86,14 @@ const ENDLESS = {
   }
 };
 
+const OF_TENANTS = Object.keys(ENDLESS).filter(kind => kind !== 'simpleQuery');
+
 /** What is asked behind requests that were given up has to be answered within so many milliseconds. */
 const HANGS = 20000;
 
 /** Gives up several endless requests, each at a random moment, before which others may be; then one is asked that lives. */
-async function giveUp(on, random) {
-  const kinds = Array.from({ length: 1 + random.below(4) }, () => random.pick(Object.keys(ENDLESS)));
+async function giveUp(on, random, all = Object.keys(ENDLESS)) {
+  const kinds = Array.from({ length: 1 + random.below(4) }, () => random.pick(all));
   const before = random.chance(0.5) ? on.query('SELECT pg_sleep($1)', [random.below(30) / 1000]) : undefined;
   const works = kinds.map(kind => {
     const abort = new AbortController();
@@ -102,12 +111,12 @@ async function giveUp(on, random) {
   const over = new AbortController();
   const late = sleep(HANGS, undefined, { signal: over.signal }).then(() => assert.fail(`behind ${kinds.join(', ')}`));
   late.catch(() => {});
-  const all = async () => {
+  const answered = async () => {
     await before;
     await Promise.all(works);
-    assert.equal((await on.query('SELECT 1 AS one')).rows[0].one, '1');
+    assert.equal((await on.query('SELECT 1 AS one')).rows[0].one, 1);
   };
-  await Promise.race([all(), late]).finally(() => over.abort());
+  await Promise.race([answered(), late]).finally(() => over.abort());
   return kinds.length;
 }
 
@@ -121,11 +130,16 @@ async function main(seconds = 1200, seed = Math.floor(Math.random() * 2 ** 32)) 
   const counts = { mixed: 0, aborted: 0, spared: 0, endless: 0 };
   for (const until = Date.now() + seconds * 1000; Date.now() < until;) {
     for (const on of [client, pool]) {
-      const { aborted, spared } = await mix(on, random.fork(), 1200, 60);
+      const { aborted, spared } = await mix(on, random.fork(), 1200, 60, TENANTS);
       counts.mixed += 1200;
       counts.aborted += aborted;
       counts.spared += spared;
-      for (let i = 0; i < 20; i++) counts.endless += await giveUp(on, random.fork());
+      for (let i = 0; i < 20; i++) {
+        const given = random.chance(0.5)
+          ? [on, random.fork()]
+          : [on.with({ [SETTING]: random.pick(TENANTS) }), random.fork(), OF_TENANTS];
+        counts.endless += await giveUp(...given);
+      }
     }
   }
   await Promise.all([client.end(), pool.end()]);
