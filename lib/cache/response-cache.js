@@ -2,7 +2,7 @@
 
 const { EventEmitter } = require('node:events');
 const { checkText, checkValues, isPiece, quoted, snapshot } = require('../core/protocol');
-const { checkChannel } = require('../core/listen');
+const { KEEPALIVE, checkChannel, keeperOf } = require('../core/listen');
 const { NO_OPTIONS, NO_VALUES, checkNoMore, checkOptions, optionsOf } = require('../core/options');
 const { RowReader } = require('../core/rows');
 const { Target } = require('../core/stream');
@@ -20,6 +20,7 @@ class ResponseCache extends EventEmitter {
   #client;
   #entries;
   #channels = new Set();
+  #keeping; // timer, see keeperOf
   #connection; // the prepared connection, as its client's promise `closed`, which is new for each connection
   #prepared; // resolves when that connection is prepared
   #now;
@@ -230,10 +231,21 @@ class ResponseCache extends EventEmitter {
     this.clear(); // the next connection may be to another server
     this.#connection = closed;
     const prepared = (this.#prepared = this.#setUp(this.#client));
-    prepared.catch(() => {
-      if (this.#prepared === prepared) this.#connection = undefined;
-    });
+    prepared.then(
+      () => this.#keepAlive(this.#client),
+      () => {
+        if (this.#prepared === prepared) this.#connection = undefined;
+      }
+    );
     return prepared;
+  }
+
+  /** Asks a server that says nothing whether it is there, as long as the cache listens. */
+  #keepAlive(client) {
+    clearInterval(this.#keeping);
+    if (this.#channels.size === 0 || client.closed !== this.#connection) return;
+    this.#keeping = setInterval(keeperOf(client), KEEPALIVE, KEEPALIVE);
+    this.#keeping.unref?.();
   }
 
   #setUp(client) {
@@ -249,6 +261,7 @@ class ResponseCache extends EventEmitter {
       this.#entries.forgetTag(payload === '' ? undefined : payload);
     });
     client.on('end', () => {
+      clearInterval(this.#keeping);
       if (this.#channels.size > 0) this.#entries.forgetTag();
     }); // notifications are missed from now on
   }
@@ -312,6 +325,7 @@ class ResponseCache extends EventEmitter {
     await this.#prepare();
     return async () => {
       this.#channels.delete(quoted(channel));
+      if (this.#channels.size === 0) clearInterval(this.#keeping);
       await this.#client.query(`UNLISTEN ${quoted(channel)}`, [], { cache: false });
     };
   }

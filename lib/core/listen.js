@@ -237,4 +237,4 @@ class Listener {
   }
 }
 
-module.exports = { Channels, Listener, channelsOf, checkChannel, keeperOf, listenOn };
+module.exports = { Channels, KEEPALIVE, Listener, channelsOf, checkChannel, keeperOf, listenOn };

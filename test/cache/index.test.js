@@ -6,8 +6,10 @@ const { Writable } = require('node:stream');
 const { startProxy } = require('pg-test-fixtures');
 const { Client, AbortError, ConnectionError, PostgresError, RowReader } = require('../..');
 const { ResponseCache } = require('../../lib/cache');
+const { Channels } = require('../../lib/core/listen');
 const { Pool } = require('../../lib/pool');
 const { connected, proxied, sharedServer } = require('../support');
+const { shorten } = require('../support/hooks');
 
 /** Every query gets another number: the same number twice came from memory. */
 const NEXT = 'SELECT random() AS n';
@@ -524,6 +526,28 @@ describe('A ResponseCache of a client', () => {
       assert.notEqual(await tagged(), after);
       await stop();
       assert.equal((await client.query('SELECT pg_listening_channels()')).rows.length, 0);
+    });
+
+    it('when the network has gone dark: a server that says nothing is asked, and does not answer', async () => {
+      shorten(Channels, 'patience', 20);
+      const { client: distant, wire } = await proxied();
+      const dark = new ResponseCache(distant);
+      const { setInterval: repeat } = global;
+      const intervals = [];
+      shorten(global, 'setInterval', (callback, time, ...args) => {
+        intervals.push(time);
+        return repeat(callback, 5, ...args);
+      });
+      const stop = await dark.listen('changes');
+      await dark.query(NEXT, [], { tags: ['t'] });
+      await stop();
+      await dark.listen('changes');
+      await dark.query(NEXT, [], { tags: ['t'] });
+      assert.deepEqual([dark.size, distant.state], [1, 'open']);
+      wire.stall();
+      assert.match((await distant.closed).message, /the server was silent/);
+      assert.equal(dark.size, 0);
+      assert.deepEqual(intervals, [30000, 30000]);
     });
 
     it('through a pool, which listens on a connection of its own, and on the next when that is lost', async () => {

@@ -11,7 +11,7 @@ const { skipBefore } = require('pg-test-fixtures');
 const { UsageError, PostgresError } = require('../..');
 const { Pool } = require('../../lib/pool');
 const { ANSWER, commandComplete, connected, faked, message, proxied, sharedServer } = require('../support');
-const { endAfterTest } = require('../support/hooks');
+const { afterTest, endAfterTest } = require('../support/hooks');
 
 /** A client with an empty table. */
 async function prepared(config) {
@@ -1014,6 +1014,23 @@ describe('The retries of a transaction', () => {
       await assert.rejects(aborted, { name: 'AbortError' });
       assert.equal((await session.query('SELECT 1')).rowCount, 1);
     }
+  });
+
+  it('come after pauses of a second at most', async () => {
+    const client = await connected();
+    const { setTimeout: wait } = global;
+    const pauses = [];
+    afterTest(() => {
+      global.setTimeout = wait;
+    });
+    global.setTimeout = (callback, time, ...args) => {
+      if (time > 0 && time < 3000) pauses.push(time); // ROLLBACK is waited for for 3 s
+      return wait(callback, time < 3000 ? 0 : time, ...args);
+    };
+    await assert.rejects(client.transaction(failing('40001', []), { retries: 12 }), { code: '40001' });
+    global.setTimeout = wait;
+    const longest = Math.max(...pauses);
+    assert.ok(longest > 250 && longest <= 1000, `${pauses}`);
   });
 
   it('leave no timer, and nothing that may be done, when the signal ends a pause', async () => {

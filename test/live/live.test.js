@@ -8,13 +8,15 @@ const net = require('node:net');
 const { setTimeout: sleep } = require('node:timers/promises');
 const v8 = require('node:v8');
 const vm = require('node:vm');
+const { startProxy } = require('pg-test-fixtures');
 const { ResponseCache } = require('../../lib/cache');
+const { Channels } = require('../../lib/core/listen');
 const { Live } = require('../../lib/live');
 const { Pool } = require('../../lib/pool');
 const { sql } = require('../../lib/sql');
 const { connected, sharedServer } = require('../support');
 const { gc } = require('../support/gc');
-const { afterTest } = require('../support/hooks');
+const { afterTest, shorten } = require('../support/hooks');
 const { ALL, TYPE, messagesIn, reading, serving, until } = require('./serving');
 
 const WHOLE = ['T', 'D 1 a', 'D 2 b', 'D 3 c', 's'];
@@ -525,6 +527,24 @@ describe('Live', () => {
     await live.follow(late);
     assert.deepEqual(await late.next(), { done: true, value: undefined });
     await live.end();
+  });
+
+  it('shows what it has missed while the network was dark', async () => {
+    shorten(Channels, 'patience', 20);
+    const proxy = await startProxy({ target: await sharedServer() });
+    const { live, port, database } = await serving();
+    const distant = new Pool({ ...database.config, host: proxy.host, port: proxy.port });
+    const followed = live.follow(distant.listen('todos_changed', { keepalive: 20 }));
+    const reader = await reading(port);
+    await reader.next();
+    while (proxy.connections.length === 0) await new Promise(setImmediate);
+    await database.sql("NOTIFY todos_changed, 'todos'");
+    proxy.connections[0].stall();
+    await database.sql("UPDATE todos SET name = 'z' WHERE id = 3; NOTIFY todos_changed, 'todos'");
+    assert.ok((await reader.next()).some(message => message.includes('z')));
+    await distant.end();
+    await followed;
+    await proxy.stop();
   });
 
   it('ends all that it follows although one iterator throws then', async () => {

@@ -10,6 +10,7 @@ const { promisify } = require('node:util');
 const { startProxy, startServer } = require('pg-test-fixtures');
 const { Pool } = require('../../lib/pool');
 const { FakeServer } = require('../support/connecting');
+const { afterTest } = require('../support/hooks');
 const { ANSWER, GREETING, commandComplete, held, message, sharedServer } = require('../support');
 const { heldTimers, opened, pass, until } = require('./pools');
 
@@ -832,6 +833,33 @@ describe('The connections of a pool', () => {
       assert.equal(pool.stats.connected, 2);
       await pool.end();
       await server.sql('DROP ROLE limited');
+    });
+
+    it('are tried with pauses of two seconds at most', async () => {
+      const proxy = await startProxy({ target: await sharedServer() });
+      const options = { size: 1, acquire_timeout: 0 };
+      const pool = await opened(options, { host: proxy.host, port: proxy.port, connect_timeout: 0 });
+      await pool.query('SELECT 1');
+      const { setTimeout: wait } = global;
+      const pauses = [];
+      afterTest(() => {
+        global.setTimeout = wait;
+      });
+      global.setTimeout = (callback, time, ...args) => {
+        if (time > 20 && time < 29000) pauses.push(time); // the alarm has longer ones
+        return wait(callback, 0, ...args);
+      };
+      let attempts = 0;
+      pool.on('error', () => {
+        if (++attempts === 16) pool.destroy();
+      });
+      proxy.refuse();
+      proxy.reset();
+      await assert.rejects(pool.query('SELECT 1', [], { idempotent: true }));
+      global.setTimeout = wait;
+      const longest = Math.max(...pauses);
+      assert.ok(longest > 500 && longest <= 2000, `${pauses}`);
+      await proxy.stop();
     });
 
     for (const [who, drop] of [

@@ -37,8 +37,9 @@ async function mix(client, random, queries = QUERIES, aborts = ABORTED, tenants 
     const abort = chosen.has(index) ? new AbortController() : undefined;
     const promise = session.query(text, [index], abort && { signal: abort.signal });
     if (abort) {
-      const delay = random.pick([-1, 0, random.below(5), random.below(30), random.below(100)]);
+      const delay = random.pick([-1, 0, random.below(5), random.below(30), random.below(100), Infinity]);
       if (delay < 0) abort.abort();
+      else if (delay === Infinity) promise.finally(() => abort.abort()).catch(() => {});
       else if (delay === 0) setImmediate(() => abort.abort());
       else setTimeout(() => abort.abort(), delay);
     }

@@ -251,6 +251,17 @@ describe('sync', () => {
     assert.equal((await client.query('SELECT 1')).rows[0][0], 1);
   });
 
+  it('ends a query behind all parts that were asked for', async () => {
+    const client = await connected();
+    client.startQuery('SELECT generate_series(1, 10)');
+    const sizes = [];
+    const fetched = [1, 2, 3, 4].map(count => client.getResults(count).then(({ rows }) => sizes.push(rows.length)));
+    await client.sync();
+    await Promise.all(fetched);
+    assert.deepEqual(sizes, [1, 2, 3, 4]);
+    assert.equal(client.inQuery, false);
+  });
+
   it('without an open query resolves when all before it is over', async () => {
     const client = await connected();
     let over = false;
