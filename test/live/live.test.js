@@ -534,11 +534,11 @@ describe('Live', () => {
     const proxy = await startProxy({ target: await sharedServer() });
     const { live, port, database } = await serving();
     const distant = new Pool({ ...database.config, host: proxy.host, port: proxy.port });
-    const followed = live.follow(distant.listen('todos_changed', { keepalive: 20 }));
+    const changes = distant.listen('todos_changed', { keepalive: 20 });
+    await changes.ready;
+    const followed = live.follow(changes);
     const reader = await reading(port);
     await reader.next();
-    while (proxy.connections.length === 0) await new Promise(setImmediate);
-    await database.sql("NOTIFY todos_changed, 'todos'");
     proxy.connections[0].stall();
     await database.sql("UPDATE todos SET name = 'z' WHERE id = 3; NOTIFY todos_changed, 'todos'");
     assert.ok((await reader.next()).some(message => message.includes('z')));
