@@ -6,7 +6,6 @@ const { Steps } = require('../core/steps');
 const OF_CLIENT = [
   'backendKey',
   'bufferedBytes',
-  'channels',
   'closed',
   'onNotice',
   'onNotification',
@@ -16,16 +15,8 @@ const OF_CLIENT = [
   'state',
   'transactionStatus'
 ];
-const METHODS = [
-  'cancel',
-  'connect',
-  'destroy',
-  'end',
-  'ref',
-  'toJSON',
-  'unref',
-  Symbol.for('nodejs.util.inspect.custom')
-];
+const METHODS = ['destroy', 'ref', 'unref'];
+const PROMISED = ['cancel', 'connect', 'end'];
 const EVENTS = ['notice', 'notification', 'parameter', 'drain', 'error', 'end'];
 
 const over = () =>
@@ -36,6 +27,7 @@ const over = () =>
 
 /** What the function of `connection` gets: the client of a connection, until the function is over. */
 class Loan extends Steps {
+  #channels; // if it has listened
   #client;
   #isOver = false;
   #listeners = EVENTS.map(event => [
@@ -57,23 +49,29 @@ class Loan extends Steps {
     return this.#client;
   }
 
-  /** Later calls reject, and so does what has not been sent. */
+  get channels() {
+    return (this.#channels = this.#open.channels);
+  }
+
+  /** Later calls reject, and so does what has not been sent. What is left open ends with the connection. */
   revoke() {
     const client = this.#client;
     const { scopes } = client.lease.pipeline;
     this.#isOver = true;
     for (const listener of this.#listeners) client.off(...listener);
     this.endSteps(over);
+    this.#channels?.end(over());
     if (client.state === 'closed') return;
     scopes.renew(over);
     client.lease = scopes.root;
+    if (scopes.active !== scopes.root) client.destroy(over());
   }
 
   static {
     for (const name of OF_CLIENT) {
       Object.defineProperty(this.prototype, name, {
         get() {
-          return this.#open[name];
+          return this.#isOver ? undefined : this.#client[name]; // an error that shows the client must not fail
         },
         set(value) {
           this.#open[name] = value;
@@ -84,7 +82,7 @@ class Loan extends Steps {
       this.prototype[name] = function call(...given) {
         return this.#open[name](...given);
       };
-    for (const name of ['cancel', 'connect', 'end'])
+    for (const name of PROMISED)
       this.prototype[name] = async function call(...given) {
         return this.#open[name](...given);
       };

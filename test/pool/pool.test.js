@@ -7,10 +7,12 @@ const { PassThrough } = require('node:stream');
 const { text } = require('node:stream/consumers');
 const { pipeline } = require('node:stream/promises');
 const { setTimeout: sleep } = require('node:timers/promises');
+const { inspect } = require('node:util');
 const { skipUnless, startPgBouncer, startProxy, startServer, startStandby } = require('pg-test-fixtures');
 const { Client, ConnectionError, RowReader } = require('../..');
 const { ResponseCache } = require('../../lib/cache');
 const { respond } = require('../../lib/http');
+const { inspect } = require('node:util');
 const { Pool } = require('../../lib/pool');
 const { connected, held, sharedServer } = require('../support');
 const { opened, pass, until } = require('./pools');
@@ -184,13 +186,77 @@ describe('A Pool', () => {
       () => client.cursor('SELECT 1').next()
     ])
       await assert.rejects(late, refused, `${late}`);
-    for (const late of [() => client.destroy(), () => client.listen('x'), () => client.state])
-      assert.throws(late, refused);
+    for (const late of [() => client.destroy(), () => client.listen('x')]) assert.throws(late, refused);
+    assert.deepEqual([client.state, JSON.stringify(client)], [undefined, '{}']);
+    assert.match(inspect(client), /^Client /);
     await pool.connection(async next => {
       await next.query("DO $$ BEGIN RAISE NOTICE 'not for the first one'; END $$");
       await assert.rejects(client.query('ROLLBACK'), refused);
     });
     assert.equal(pool.stats.connected, 1);
+  });
+
+  it('ends at once what the function of connection() has left open: a cursor, a transaction, steps, a loop that listens', async () => {
+    const ROWS = 'SELECT generate_series(1, 10000)';
+    for (const [isReplaced, leave] of [
+      [
+        true,
+        async client => {
+          const cursor = client.cursor(ROWS, [], { batchSize: 1 });
+          await cursor.next();
+          return () => cursor.next();
+        }
+      ],
+      [
+        true,
+        async client => {
+          let end;
+          const left = client.transaction(async tx => {
+            await tx.query('SELECT 1');
+            await new Promise(resolve => {
+              end = resolve;
+            });
+            return tx.query('SELECT 2');
+          });
+          while (end === undefined) await new Promise(setImmediate);
+          return () => left.finally(end);
+        }
+      ],
+      [
+        true,
+        async client => {
+          client.startQuery(ROWS);
+          await client.getResults(1);
+          return () => client.getResults(1);
+        }
+      ],
+      [
+        false,
+        async client => {
+          const listener = client.listen('news');
+          await listener.ready;
+          return () => listener.next();
+        }
+      ]
+    ]) {
+      const pool = await opened({ size: 1 });
+      const errors = [];
+      pool.on('error', error => errors.push(error));
+      let late, processId;
+      await pool.connection(async client => {
+        ({ processId } = client);
+        late = await leave(client);
+      });
+      await assert.rejects(late, { code: '25P01' });
+      const [row] = (await pool.query('SELECT pg_backend_pid() AS id, pg_listening_channels() AS channel')).rows;
+      assert.equal(row, undefined);
+      const { rows } = await pool.query('SELECT pg_backend_pid() AS id');
+      assert.equal(rows[0].id !== processId, isReplaced);
+      assert.deepEqual(
+        errors.map(({ code }) => code),
+        isReplaced ? ['25P01'] : []
+      );
+    }
   });
 
   it('lets a client of connection() be ended and destroyed, and lets it hear of that', async () => {
