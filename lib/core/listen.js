@@ -104,8 +104,7 @@ class Channels {
   /** @returns {Promise} resolves when the server has begun to notify */
   add(listener, options) {
     const { channel } = listener;
-    if (!this.#listeners.has(channel)) this.#listeners.set(channel, new Set());
-    this.#listeners.get(channel).add(listener);
+    this.#listeners.set(channel, (this.#listeners.get(channel) ?? new Set()).add(listener));
     this.#keepAlive(options.keepalive ?? KEEPALIVE);
     return this.#say('LISTEN', channel, options);
   }

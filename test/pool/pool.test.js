@@ -12,7 +12,6 @@ const { skipUnless, startPgBouncer, startProxy, startServer, startStandby } = re
 const { Client, ConnectionError, RowReader } = require('../..');
 const { ResponseCache } = require('../../lib/cache');
 const { respond } = require('../../lib/http');
-const { inspect } = require('node:util');
 const { Pool } = require('../../lib/pool');
 const { connected, held, sharedServer } = require('../support');
 const { opened, pass, until } = require('./pools');
