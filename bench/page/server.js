@@ -44,7 +44,7 @@ async function makeArrow(client, kind, limit) {
     701: Number,
     1184: text => new Date(text.replace(/\+00$/, 'Z'))
   };
-  const { rows, rowParser } = await client.query(KINDS[kind], [limit]);
+  const { rows, rowParser } = await client.query(KINDS[kind], [limit], { decode: false });
   const writer = new RecordBatchStreamWriter();
   for (let from = 0; from < rows.length; from += 2000) {
     const some = rows.slice(from, from + 2000);
