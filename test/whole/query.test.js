@@ -162,13 +162,13 @@ describe('query on the wire', () => {
     assert.ok(bytes / writes.length > 60000);
   });
 
-  it('closes the least recently used statement when there is one too many, at once', async () => {
+  it('closes the least recently used statement in front of the one that is one too many', async () => {
     const { client, wire } = await proxied({ statement_cache: 2 });
     for (const text of ['SELECT 1', 'SELECT 2', 'SELECT 1']) await client.query(text);
     const wired = watch(wire);
     await client.query('SELECT 3');
     assert.equal(wired.flights, 1);
-    assert.deepEqual(wired.sent.subarray(-14), hex("43 00000008 53 's2' 00  53 00000004"), 'Close of SELECT 2, Sync');
+    assert.deepEqual(wired.sent.subarray(0, 10), hex("43 00000008 53 's2' 00  50"), 'Close of SELECT 2, Parse');
     const [{ rows }] = await client.simpleQuery('SELECT statement FROM pg_prepared_statements ORDER BY 1');
     assert.deepEqual(
       rows.map(row => row[0]),
