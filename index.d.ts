@@ -11,10 +11,7 @@ import { NamedSql, Sql, UnnamedSql } from './lib/sql/index.js';
 /** Text (0) or binary (1) format of values. */
 export type Format = 0 | 1;
 
-/**
- * A value that is neither a list nor an object. A Date is sent as a timestamptz in UTC; for a `date` column pass
- * 'YYYY-MM-DD'.
- */
+/** A value that is neither a list nor an object. */
 type Plain = string | Uint8Array | number | bigint | boolean | Date | URL | null;
 
 /** JSON of objects and lists. */
@@ -37,9 +34,8 @@ type JsonObject = object & {
 export interface ArrayValue extends ReadonlyArray<Value> {}
 
 /**
- * A parameter value. Bytes are sent in binary format, everything else as text: a list as a PostgreSQL array, a plain
- * object and any other with `toJSON` as JSON, a URL as its href. null is NULL; undefined is a TypeError. For json that
- * is a list, write `JSON.stringify(list)`.
+ * A parameter value; lib/core/requests/README.md has the rule of how each is sent. null is NULL; undefined is a
+ * TypeError.
  */
 export type Value =
   Plain | ArrayValue | { readonly [name: string]: Json | undefined } | { toJSON(): unknown } | JsonObject;
@@ -880,7 +876,7 @@ export abstract class Session<D extends boolean = true> extends EventEmitter {
    * Copies into a table: a stream that takes text, CSV or binary as COPY does, with rows split anywhere; or, with
    * `columns`, objects and arrays. It owns the connection until it is over.
    * @param text COPY … FROM STDIN
-   * @param options columns, signal, highWaterMark
+   * @param options columns, signal, highWaterMark, stall_timeout
    * @returns a Writable, which emits every error but that of wrong arguments
    * @throws {TypeError} for any other text
    */
@@ -1411,35 +1407,40 @@ export interface Config<D extends boolean = boolean> extends Partial<Record<Runt
   /** A `postgresql://` URL or a `key=value` string, beside options such as `decode`. Default: none. */
   connectionString?: string | URL | null | undefined;
   /**
-   * Name, address, or directory of a Unix socket; several with commas. Default: this machine's socket, or 'localhost'.
+   * Name, address, or directory of a Unix socket; several with commas. Default: this machine's socket, or
+   * 'localhost'. Variable: PGHOST.
    */
   host?: Choice<string>;
-  /** Address to connect to instead of resolving `host`. Default: none. */
+  /** Address to connect to instead of resolving `host`. Default: none. Variable: PGHOSTADDR. */
   hostaddr?: Choice<string>;
-  /** 1 to 65535, one for all hosts or one for each, with commas. Default: 5432. */
+  /** 1 to 65535, one for all hosts or one for each, with commas. Default: 5432. Variable: PGPORT. */
   port?: Choice<number | string>;
-  /** Default: the system's user. */
+  /** Default: the system's user. Variable: PGUSER. */
   user?: Choice<string>;
   /** Default: the user's name. */
   database?: Choice<string>;
-  /** The same as `database`. */
+  /** The same as `database`. Variable: PGDATABASE. */
   dbname?: Choice<string>;
-  /** The password, or a function that is called for each connection. Default: that in the `passfile`. */
+  /**
+   * The password, or a function that is called for each connection. Default: that in the `passfile`. Variable:
+   * PGPASSWORD.
+   */
   password?: Choice<string | ((to: PasswordRequest) => string | Promise<string>)>;
-  /** Password file, ignored if other users may read it. Default: ~/.pgpass. */
+  /** Password file, ignored if other users may read it. Default: ~/.pgpass. Variable: PGPASSFILE. */
   passfile?: Choice<string>;
-  /** The name in pg_stat_activity. Default: `fallback_application_name`. */
+  /** The name in pg_stat_activity. Default: `fallback_application_name`. Variable: PGAPPNAME. */
   application_name?: Choice<string>;
   /** The name if there is no application_name. Default: none. */
   fallback_application_name?: Choice<string>;
-  /** Options for the server process, for example -c geqo=off. Default: none. */
+  /** Options for the server process, for example -c geqo=off. Default: none. Variable: PGOPTIONS. */
   options?: Choice<string>;
-  /** 'database' for logical, true for physical replication. Default: an ordinary connection. */
+  /** 'database' for logical replication. Default: an ordinary connection. */
   replication?: Choice<'database' | 'true' | 'false' | boolean>;
   /** Only UTF8, the default. */
   client_encoding?: Choice<string>;
   /**
    * Seconds for each address; 0: no limit, in a pool 2 for each of several hosts and 30 for the only one. Default: 0.
+   * Variable: PGCONNECT_TIMEOUT.
    */
   connect_timeout?: Choice<number | string>;
   /** Whether the system probes a silent connection. Default: true. */
@@ -1452,43 +1453,55 @@ export interface Config<D extends boolean = boolean> extends Partial<Record<Runt
   keepalives_count?: Choice<number | string>;
   /** Ignored, since Node.js cannot set it. Default: none. */
   tcp_user_timeout?: Choice<number | string>;
-  /** Default: 'prefer'; 'disable' for localhost and loopback addresses. */
+  /** Default: 'prefer'; 'disable' for localhost and loopback addresses. Variable: PGSSLMODE. */
   sslmode?: Choice<'disable' | 'allow' | 'prefer' | 'require' | 'verify-ca' | 'verify-full'>;
-  /** 'direct': TLS without asking the server first. Default: 'postgres'. */
+  /**
+   * 'direct': TLS without asking the server first, with PostgreSQL 17 and `sslmode` require or more. Default:
+   * 'postgres'. Variable: PGSSLNEGOTIATION.
+   */
   sslnegotiation?: Choice<'postgres' | 'direct'>;
-  /** File of certificate authorities, or 'system'. Default: ~/.postgresql/root.crt. */
+  /**
+   * File of certificate authorities, or 'system', by which `sslmode` is verify-full. Default: ~/.postgresql/root.crt.
+   * Variable: PGSSLROOTCERT.
+   */
   sslrootcert?: Choice<string>;
-  /** File of the client certificate. Default: ~/.postgresql/postgresql.crt. */
+  /** File of the client certificate. Default: ~/.postgresql/postgresql.crt. Variable: PGSSLCERT. */
   sslcert?: Choice<string>;
-  /** File of the client's key. Default: ~/.postgresql/postgresql.key. */
+  /** File of the client's key. Default: ~/.postgresql/postgresql.key. Variable: PGSSLKEY. */
   sslkey?: Choice<string>;
   /** Password of that key. Default: none. */
   sslpassword?: Choice<string>;
-  /** 'disable': send no client certificate. Default: 'allow'. */
+  /** 'disable': send no client certificate. Default: 'allow'. Variable: PGSSLCERTMODE. */
   sslcertmode?: Choice<'allow' | 'disable'>;
-  /** Whether to send the host's name (SNI). Default: true. */
+  /** Whether to send the host's name (SNI). Default: true. Variable: PGSSLSNI. */
   sslsni?: Choice<boolean | number | string>;
-  /** Default: TLSv1.2. */
+  /** Default: TLSv1.2. Variable: PGSSLMINPROTOCOLVERSION. */
   ssl_min_protocol_version?: Choice<'TLSv1' | 'TLSv1.1' | 'TLSv1.2' | 'TLSv1.3'>;
-  /** Default: the newest. */
+  /** Default: the newest. Variable: PGSSLMAXPROTOCOLVERSION. */
   ssl_max_protocol_version?: Choice<'TLSv1' | 'TLSv1.1' | 'TLSv1.2' | 'TLSv1.3'>;
   /**
    * Options of tls.connect; true: TLS with certificate verification; false: no TLS. Default: according to `sslmode`.
    */
   ssl?: ConnectionOptions | boolean | null | undefined;
-  /** Authentication methods that are allowed, or with ! forbidden; several with commas. Default: any. */
+  /**
+   * Authentication methods that are allowed, or with ! forbidden: none, password, md5, scram-sha-256; several with
+   * commas. Default: any. Variable: PGREQUIREAUTH.
+   */
   require_auth?: Choice<string>;
-  /** Channel binding of SCRAM to TLS. Default: 'prefer'. */
+  /** Channel binding of SCRAM to TLS. Default: 'prefer'. Variable: PGCHANNELBINDING. */
   channel_binding?: Choice<'disable' | 'prefer' | 'require'>;
-  /** Which kind of server is accepted. Default: 'any'. */
+  /** Which kind of server is accepted. Default: 'any'. Variable: PGTARGETSESSIONATTRS. */
   target_session_attrs?: Choice<'any' | 'read-write' | 'read-only' | 'primary' | 'standby' | 'prefer-standby'>;
-  /** 'random': try hosts and addresses in random order. Default: 'disable'. */
+  /** 'random': try hosts and addresses in random order. Default: 'disable'. Variable: PGLOADBALANCEHOSTS. */
   load_balance_hosts?: Choice<'disable' | 'random'>;
-  /** Default: '3.0'. */
+  /** Default: '3.0'. Variable: PGMINPROTOCOLVERSION. */
   min_protocol_version?: Choice<'3.0' | '3.2' | 'latest'>;
-  /** '3.2', which is 'latest', needs PostgreSQL 18. Default: as `min_protocol_version`. */
+  /**
+   * '3.2', which is 'latest', needs PostgreSQL 18. Default: as `min_protocol_version`. Variable:
+   * PGMAXPROTOCOLVERSION.
+   */
   max_protocol_version?: Choice<'3.0' | '3.2' | 'latest'>;
-  /** Ignored. Default: none. */
+  /** Ignored. Default: none. Variable: PGGSSENCMODE. */
   gssencmode?: Choice<'disable' | 'prefer'>;
   /** A byte stream in place of a socket, or a function that opens one for each connection. Default: a socket. */
   socket?: ByteStream | null | undefined;
@@ -1506,7 +1519,7 @@ export interface Config<D extends boolean = boolean> extends Partial<Record<Runt
    * arrays of enums, domains and types of extensions. Default: true in a Pool whose `decode` is true, else false.
    */
   fetch_types?: boolean | null | undefined;
-  /** What rows are, unless a query says otherwise. Default: true in a Pool; else structs of strings and Buffers. */
+  /** What columns become, unless a query says otherwise. Default: true. */
   decode?: D | Exclude<Decode, boolean> | null | undefined;
   /** Parameters of extensions, for example `'app.user'`. Default: the server's. */
   [parameter: `${string}.${string}`]: Setting;
@@ -1584,14 +1597,8 @@ export class PostgresError extends Error {
   index?: number;
 }
 
-/** The connection could not be made, was refused by the client, broke, or is over. */
-export class ConnectionError extends Error {
-  /** @param message what happened @param more its code, its cause, and whether the request was sent */
-  constructor(message: string, more?: { code?: string; cause?: unknown; sent?: boolean });
-  /** The name of the class. */
-  readonly name: 'ConnectionError';
-  /** The system's code (ECONNREFUSED, …), or an SQLSTATE of class 08 or 28; 53300 if a pool has no free connection. */
-  code: string;
+/** What the errors of this library have. */
+declare class OwnError extends Error {
   /** The underlying error. */
   cause?: unknown;
   /** Whether a lost request had been sent, so that the server may have executed it. */
@@ -1600,43 +1607,41 @@ export class ConnectionError extends Error {
   query?: string | undefined;
 }
 
-/** A request was ended by its signal. */
-export class AbortError extends Error {
+/** The connection could not be made, was refused by the client, broke, or is over. */
+export class ConnectionError extends OwnError {
+  /** @param message what happened @param more its code, its cause, and whether the request was sent */
+  constructor(message: string, more?: { code?: string; cause?: unknown; sent?: boolean });
+  /** The name of the class. */
+  readonly name: 'ConnectionError';
+  /** The system's code (ECONNREFUSED, …), or an SQLSTATE of class 08 or 28; 53300 if a Live has no room. */
+  code: string;
+}
+
+/** A request was ended by its signal; `cause` is the signal's reason. */
+export class AbortError extends OwnError {
   /** @param message what was ended @param cause the signal's reason */
   constructor(message: string, cause?: unknown);
   /** The name of the class. */
   readonly name: 'AbortError';
   /** Always 'ABORT_ERR', as in Node.js. */
   code: 'ABORT_ERR';
-  /** The signal's reason. */
-  cause?: unknown;
-  /** Whether the request had been sent, so that the server may have executed it. */
-  sent?: boolean;
-  /** The SQL of the request, without its values. It is not enumerable, so that no log prints it unasked. */
-  query?: string | undefined;
 }
 
 /**
  * A time limit of this library has passed: `statement_timeout` or `stall_timeout` (57014), `acquire_timeout` (53300 if
  * all connections were in use, 08001 if none could be made), `connect_timeout` (08001).
  */
-export class TimeoutError extends Error {
+export class TimeoutError extends OwnError {
   /** @param message which limit has passed @param more its code, its cause, and whether the request was sent */
   constructor(message: string, more: { code: string; cause?: unknown; sent?: boolean });
   /** The name of the class. */
   readonly name: 'TimeoutError';
   /** The SQLSTATE that fits. */
   code: string;
-  /** The underlying error. */
-  cause?: unknown;
-  /** Whether the request had been sent, so that the server may have executed it. */
-  sent?: boolean;
-  /** The SQL of the request, without its values. It is not enumerable, so that no log prints it unasked. */
-  query?: string | undefined;
 }
 
 /** The library was used incorrectly, for example `client.query` inside `client.transaction`. */
-export class UsageError extends Error {
+export class UsageError extends OwnError {
   /**
    * @param message what is wrong, and what to do @param code the SQLSTATE that fits @param cause the underlying error
    */
@@ -1645,8 +1650,6 @@ export class UsageError extends Error {
   readonly name: 'UsageError';
   /** The SQLSTATE that fits. */
   code: string;
-  /** The SQL of the request, without its values. It is not enumerable, so that no log prints it unasked. */
-  query?: string | undefined;
 }
 
 /* Tracing */
