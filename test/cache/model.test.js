@@ -4,6 +4,7 @@ const assert = require('node:assert/strict');
 const { AbortError, PostgresError } = require('../..');
 const { ResponseCache } = require('../../lib/cache');
 const { connected, sharedServer } = require('../support');
+const { seeded } = require('../support/kit');
 
 const SEED = 20240229;
 const STEPS = 1500;
@@ -11,16 +12,6 @@ const KEYS = 8;
 const MAX_BYTES = 12000;
 const TEXT = `SELECT v, repeat('x', v % 7 * 700) AS filler, 1 / (v % 10) AS fails
   FROM model WHERE k = $1`;
-
-/** Mulberry32: the same numbers for the same seed. */
-function random(seed) {
-  return () => {
-    seed = (seed + 0x6d2b79f5) | 0;
-    let t = Math.imul(seed ^ (seed >>> 15), 1 | seed);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
-  };
-}
 
 /** What each key has held: which values an answer may have that is asked for now. */
 class Model {
@@ -66,8 +57,8 @@ describe('The response cache and a simple model of it', () => {
       max_answer_bytes: 4000,
       now: () => model.now
     });
-    const next = random(SEED);
-    const below = n => Math.floor(next() * n);
+    const next = seeded(SEED);
+    const { below } = next;
     const windows = k => ({ max_age: [1, 5, 20, 60][k % 4], stale_while_revalidate: [0, 5, 15][k % 3] });
     const seen = { served: 0, failed: 0, aborted: 0 };
 

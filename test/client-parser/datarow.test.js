@@ -1,12 +1,10 @@
 'use strict';
 
 const assert = require('node:assert/strict');
+const { seeded } = require('../support/kit');
 const { rowDescription, dataRow, commandComplete, message } = require('./query');
 
 const LETTERS = 'abcdefghijklmnopqrstuvwxyz 0123456789';
-
-/** Numbers from 0 to below 1, the same for the same seed. */
-const randomOf = seed => () => (seed = (seed * 48271) % 2147483647) / 2147483647;
 
 /** Bytes of a value, or null, of a kind. */
 function valueOf(kind, random) {
@@ -79,7 +77,7 @@ describe('client-parser, the text of rows', () => {
 
   for (const [name, kinds] of Object.entries(KINDS)) {
     it(`is what each column is by itself: ${name}`, () => {
-      const random = randomOf(name.length);
+      const random = seeded(name.length);
       for (let round = 0; round < 6; round++) {
         const columns = 1 + round * 2;
         const { rows, messages } = make(kinds, 150, columns, random);
@@ -114,7 +112,7 @@ describe('client-parser, the text of rows', () => {
   it('is the same in objects that rows() makes as the bytes arrive', async () => {
     for (const [name, kinds] of Object.entries(KINDS)) {
       for (let columns = 1; columns < 12; columns += 2) {
-        const { rows, messages } = make(kinds, 120, columns, randomOf(name.length + columns));
+        const { rows, messages } = make(kinds, 120, columns, seeded(name.length + columns));
         const bytes = Uint8Array.from(
           Buffer.concat([description(columns), ...messages, commandComplete('SELECT 120')])
         );
@@ -154,7 +152,7 @@ describe('client-parser, the text of rows', () => {
 
   it('is not made of what lies between rows and behind them', () => {
     const notice = message('N', 'SNOTICE\0VNOTICE\0C00000\0Mä\0\0');
-    const { rows, messages } = make(KINDS.ASCII, 40, 3, randomOf(5));
+    const { rows, messages } = make(KINDS.ASCII, 40, 3, seeded(5));
     const between = messages.flatMap((row, i) => (i % 5 ? [row] : [row, notice]));
     assert.deepEqual(
       read(between, 3).map(row => row.toArray()),
@@ -218,7 +216,7 @@ describe('client-parser, the text of rows', () => {
       return text(bytes, start, end);
     };
     try {
-      const { rows, messages } = make(['text', 'short'], 5000, 5, randomOf(9));
+      const { rows, messages } = make(['text', 'short'], 5000, 5, seeded(9));
       const structs = read(messages, 5, 65536);
       decoded.length = 0;
       assert.deepEqual(

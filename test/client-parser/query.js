@@ -3,6 +3,7 @@
 // What the tests of client-parser share: results as a server sends them, without any client.
 
 const net = require('node:net');
+const { onFrames } = require('../support/kit');
 
 const int32 = value => {
   const buffer = Buffer.alloc(4);
@@ -78,22 +79,19 @@ async function fetchResults(server, texts, format) {
   );
   const results = [];
   let packets = [];
-  let held = Buffer.alloc(0);
-  for await (const chunk of socket) {
-    held = Buffer.concat([held, chunk]);
-    while (held.length >= 5 && held.length > held.readUInt32BE(1)) {
-      const packet = held.subarray(0, 1 + held.readUInt32BE(1));
-      held = held.subarray(packet.length);
-      if (packet[0] !== 90) packets.push(packet);
-      else {
-        // ReadyForQuery, the first one that of the connection
-        if (results.push(Buffer.concat(packets)) === 1) socket.write(Buffer.concat(request));
-        packets = [];
-        if (results.length > texts.length) return results.slice(1);
+  return await new Promise((resolve, reject) => {
+    socket.on('close', () => reject(new Error('the server closed the connection')));
+    onFrames(socket, ({ type, bytes }) => {
+      if (type !== 'Z') return packets.push(bytes);
+      // The first ReadyForQuery is that of the connection.
+      if (results.push(Buffer.concat(packets)) === 1) socket.write(Buffer.concat(request));
+      packets = [];
+      if (results.length > texts.length) {
+        socket.destroy();
+        resolve(results.slice(1));
       }
-    }
-  }
-  throw new Error('the server closed the connection');
+    });
+  });
 }
 
 /**

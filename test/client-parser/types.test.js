@@ -3,7 +3,8 @@
 const assert = require('node:assert/strict');
 const { startServer } = require('pg-test-fixtures');
 const { fetchResults, hex } = require('./query');
-const { STRINGS, NUMBERS, OTHERS, RECORDS, random } = require('./values');
+const { seeded } = require('../support/kit');
+const { STRINGS, NUMBERS, OTHERS, RECORDS } = require('./values');
 
 const literal = text => `'${text.replaceAll("'", "''")}'`;
 const selectOf = (type, values) =>
@@ -253,7 +254,7 @@ describe('client-parser, decoders', () => {
 
     for (const [format, name] of ['text', 'binary'].entries()) {
       it(`see nothing outside of them (${name})`, async function () {
-        const next = random(format + 1);
+        const next = seeded(format + 1);
         const values = Object.entries(STRINGS);
         for (const [type, [, numbers]] of Object.entries(NUMBERS)) values.push([type, numbers]);
         for (const [type, pairs] of Object.entries(OTHERS)) values.push([type, pairs.map(pair => pair[0])]);

@@ -3,17 +3,9 @@
 // Values of every type that client-parser decodes, as one writes them in SQL.
 
 const { SERVER_VERSION } = require('pg-test-fixtures');
+const { seeded } = require('../support/kit');
 
-/** Numbers that look random and are the same in every run. */
-function random(seed) {
-  return () => {
-    seed = (seed + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(seed ^ (seed >>> 15), 1 | seed);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 0x100000000;
-  };
-}
-const next = random(20);
+const next = seeded(20);
 const integer = (least, most) => least + Math.floor(next() * (most - least + 1));
 const times = (count, make) => Array.from({ length: count }, make);
 
@@ -246,4 +238,4 @@ if (SERVER_VERSION < 14) {
   }
 }
 
-module.exports = { STRINGS, NUMBERS, OTHERS, RECORDS, random };
+module.exports = { STRINGS, NUMBERS, OTHERS, RECORDS };

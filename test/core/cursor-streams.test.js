@@ -5,6 +5,7 @@ const { once } = require('node:events');
 const { Readable, Transform, Writable } = require('node:stream');
 const { pipeline } = require('node:stream/promises');
 const { connected } = require('../support');
+const { failing } = require('../support/kit');
 
 /** @returns {{signal: AbortSignal, abort: function}} */
 function aborting() {
@@ -83,18 +84,7 @@ describe('A cursor as a stream', () => {
       abort();
       await assert.rejects(once(stream, 'close'), { name: 'AbortError' });
       await free();
-      await assert.rejects(
-        pipeline(
-          Readable.from(rows()),
-          new Writable({
-            objectMode: true,
-            write(row, encoding, callback) {
-              callback(new Error('full'));
-            }
-          })
-        ),
-        /full/
-      );
+      await assert.rejects(pipeline(Readable.from(rows()), failing(new Error('full'), { objectMode: true })), /full/);
       await free();
     });
 

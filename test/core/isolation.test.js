@@ -2,17 +2,13 @@
 
 const assert = require('node:assert/strict');
 const { Client } = require('../..');
-const { Random } = require('../support/model');
+const { seeded, typesOf } = require('../support/kit');
 const { sharedServer, connected, proxied } = require('../support');
 
 /** Types of the messages that were sent since `from`, as counts. */
 function counts(wire, from = 0) {
-  const bytes = wire.recorded.toServer;
   const counted = {};
-  for (let at = from; at < bytes.length; at += 1 + bytes.readInt32BE(at + 1)) {
-    const type = String.fromCharCode(bytes[at]);
-    counted[type] = (counted[type] ?? 0) + 1;
-  }
+  for (const type of typesOf(wire.recorded.toServer, from)) counted[type] = (counted[type] ?? 0) + 1;
   return counted;
 }
 
@@ -145,7 +141,7 @@ describe('Nothing of one query reaches another with the same text', () => {
     await server.sql('CREATE DATABASE pipelined');
     await server.sql('CREATE DATABASE single');
     const seed = Number(process.env.SEED ?? Math.floor(Math.random() * 2 ** 32));
-    const random = new Random(seed);
+    const random = seeded(seed);
     const DML = [
       'INSERT INTO t VALUES ($1) RETURNING *',
       'INSERT INTO t VALUES (1)',

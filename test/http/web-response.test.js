@@ -7,15 +7,11 @@ const { ResponseCache } = require('../../lib/cache');
 const { respond } = require('../../lib/http');
 const { WebResponse } = require('../../lib/http/web-response');
 const { activity, connected, proxied, sharedServer } = require('../support');
+const { until } = require('../support/kit');
 
 const ROWS = 'SELECT i AS n, md5(i::text) AS t FROM generate_series(1, $1::int) i';
 const GIGABYTE = "SELECT repeat('x', 1000) FROM generate_series(1, 1000000)";
 const requestOf = (headers = {}, init = {}) => new Request('http://localhost/', { headers, ...init });
-
-/** Waits until a condition holds. */
-async function until(condition) {
-  while (!(await condition())) await new Promise(resolve => setTimeout(resolve, 5));
-}
 
 describe('A WHATWG Response', () => {
   it('is made when the first byte is there, and has the headers of then', async () => {

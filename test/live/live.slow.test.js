@@ -10,7 +10,7 @@ const { Client } = require('../..');
 const { Live } = require('../../lib/live');
 const { Pool } = require('../../lib/pool');
 const { changes } = require('../../lib/replication');
-const { Random } = require('../support/model');
+const { seeded } = require('../support/kit');
 
 const SECONDS = Number(process.env.LIVE_SECONDS ?? 15);
 
@@ -28,7 +28,7 @@ const hashOf = rows =>
 describe(`Live results for ${SECONDS} seconds (LIVE_SECONDS) of writes, losses and slow readers, from LIVE_SEED=${SEED}`, function () {
   this.timeout((SECONDS + 60) * 1000);
   let database;
-  const seeds = new Random(SEED);
+  const seeds = seeded(SEED);
   const [writes, losing, reading] = [seeds.fork(), seeds.fork(), seeds.fork()];
 
   before(async () => {

@@ -11,7 +11,7 @@ const { ConnectionError } = require('../..');
 const { ResponseCache } = require('../../lib/cache');
 const { respond } = require('../../lib/http');
 const { Pool } = require('../../lib/pool');
-const { Random } = require('../support/model');
+const { seeded } = require('../support/kit');
 
 /** For how long, in seconds; `CHAOS_SECONDS=600` for a real search. */
 const SECONDS = Number(process.env.CHAOS_SECONDS || 10);
@@ -340,7 +340,7 @@ describe('A Pool in chaos', () => {
     await server.sql('CREATE TABLE ledger (id int)');
     await server.sql(`CREATE TABLE notes AS SELECT i % ${TENANTS} AS tenant FROM generate_series(1, ${3 * TENANTS}) i; CREATE ROLE web; GRANT SELECT ON notes TO web;
       ALTER TABLE notes ENABLE ROW LEVEL SECURITY; CREATE POLICY own ON notes USING (tenant = current_setting('app.tenant')::int)`);
-    const random = new Random(SEED);
+    const random = seeded(SEED);
     const pool = new Pool(
       {
         decode: false,

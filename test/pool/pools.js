@@ -5,6 +5,7 @@
 const { Pool } = require('../../lib/pool');
 const { afterTest, endAfterTest } = require('../support/hooks');
 const { sharedServer } = require('../support');
+const { until } = require('../support/kit');
 
 /**
  * A pool of the shared server. It is ended after the test.
@@ -26,11 +27,6 @@ function pass(time) {
   afterTest(() => {
     performance.now = now;
   });
-}
-
-/** Waits until a condition holds. */
-async function until(condition) {
-  while (!(await condition())) await new Promise(resolve => setTimeout(resolve, 10));
 }
 
 /** Replaces setTimeout and clearTimeout. @returns {object[]} the timers that are set */

@@ -11,6 +11,7 @@ const { Client, ConnectionError } = require('../..');
 const { PgOutput, parseLsn, replicate } = require('../../lib/replication');
 const { commandComplete, faked, hex, message, ANSWER } = require('../support');
 const { following } = require('./following');
+const { until } = require('../support/kit');
 
 /** Follows the table and prints each committed transaction before it confirms it: the process that is killed. */
 const FOLLOWER = `
@@ -344,9 +345,6 @@ describe('replicate', function () {
 
   it('reports what was received and what was confirmed, each on its own', async () => {
     const statuses = [];
-    const until = async holds => {
-      for (let i = 0; i < 5000 && !holds(); i++) await sleep(1);
-    };
     const client = await faked(async conversation => {
       await conversation.request();
       const keepalive = message('d', hex("'k' 0000000000000140 0000000000000000 01"));

@@ -13,6 +13,7 @@ const { List } = require('../../lib/core/protocol');
 const { sql } = require('../../lib/sql');
 const { endAfterTest } = require('../support/hooks');
 const { connected, sharedServer } = require('../support');
+const { seeded } = require('../support/kit');
 
 /** What programs try to get into the text of a query. */
 const ATTACKS = [
@@ -51,15 +52,6 @@ const ATTACKS = [
 ];
 
 const plain = ([text, values]) => [text, values.map(each => (each instanceof List ? each.text() : each))];
-
-/** Numbers from 0 to 1, the same for the same seed. */
-function random(seed) {
-  return () => {
-    seed = Math.imul(seed ^ (seed >>> 15), seed | 1);
-    seed ^= seed + Math.imul(seed ^ (seed >>> 7), seed | 61);
-    return ((seed ^ (seed >>> 14)) >>> 0) / 4294967296;
-  };
-}
 
 describe('sql', () => {
   it('is text and values: a frozen list, to be spread', async () => {
@@ -426,8 +418,8 @@ describe('sql', () => {
 
   it('gives for thousands of random compositions what JavaScript gives', async function () {
     const seed = Number(process.env.SQL_SEED ?? Math.floor(Math.random() * 2 ** 31));
-    const next = random(seed);
-    const below = count => Math.floor(next() * count);
+    const next = seeded(seed);
+    const { below } = next;
     const some = make => Array.from({ length: below(4) }, make);
     const pick = choices => choices[below(choices.length)]();
     const leaf = {

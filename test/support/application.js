@@ -4,11 +4,12 @@
 
 const assert = require('node:assert/strict');
 const http = require('node:http');
-const { Readable, Writable } = require('node:stream');
+const { Readable } = require('node:stream');
 const { pipeline } = require('node:stream/promises');
 const { Client } = require('../..');
 const { respond } = require('../../lib/http');
 const { Pool } = require('../../lib/pool');
+const { collector } = require('./kit');
 
 /** After so many milliseconds an answer is not going to come. */
 const LIMIT = 15000;
@@ -142,30 +143,16 @@ const PARTS = {
   },
 
   async queryTo(client, { series }) {
-    let bytes = 0;
-    const target = new Writable({
-      write(chunk, encoding, done) {
-        bytes += chunk.length;
-        done();
-      }
-    });
+    const target = collector();
     const { rowCount } = await client.queryTo(target, series);
     assert.equal(rowCount, 100);
-    assert.ok(bytes > 1000);
+    assert.ok(target.taken > 1000);
   },
 
   async 'COPY TO'(client, { series }) {
-    let text = '';
-    await pipeline(
-      client.copyTo(`COPY (${series}) TO STDOUT`),
-      new Writable({
-        write(chunk, encoding, done) {
-          text += chunk;
-          done();
-        }
-      })
-    );
-    assert.equal(text.split('\n').length, 101);
+    const target = collector();
+    await pipeline(client.copyTo(`COPY (${series}) TO STDOUT`), target);
+    assert.equal(target.text.split('\n').length, 101);
   },
 
   async 'COPY FROM'(client, { table }) {

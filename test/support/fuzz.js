@@ -9,7 +9,8 @@ const { Duplex } = require('node:stream');
 const { Client, RowReader, RowParser, ConnectionError, PostgresError } = require('../..');
 const messages = require('../../lib/core/protocol/messages');
 const { FrameReader } = require('../../lib/core/protocol/reader');
-const { Random } = require('./model');
+const { frames, seeded } = require('./kit');
+const { textOf } = require('./model');
 
 if (require.main === module) Object.assign(globalThis, { after() {}, afterEach() {} }); // hooks that support.js sets
 const { GREETING, message, int16, rowDescription, dataRow, commandComplete, ANSWER } = require('.');
@@ -86,7 +87,7 @@ function keepsSecrets(value) {
   assert.ok(text === undefined || !text.includes(SECRET.slice(0, 4)), `${text} shows bytes of another message`);
 }
 
-const text = (random, length = random.below(12)) => Buffer.from(random.text().slice(0, length).replace(/\0/g, ''));
+const text = (random, length = random.below(12)) => Buffer.from(textOf(random).slice(0, length).replace(/\0/g, ''));
 const name = random => random.pick(['a', 'id', 'name', '__proto__', 'toObject', '0', 'constructor', 'é']);
 
 /** Bodies of small messages. */
@@ -251,14 +252,12 @@ function answer(random, kind) {
 
 /** Whole messages that are missing, doubled or in another place. */
 function shuffle(random, stream) {
-  const frames = [];
-  for (let at = 0; at < stream.length; at += frames.at(-1).length)
-    frames.push(stream.subarray(at, at + 1 + stream.readInt32BE(at + 1)));
+  const list = Array.from(frames(stream), ({ bytes }) => bytes);
   for (let times = 1 + random.below(2); times > 0; times--) {
-    const [frame] = frames.splice(random.below(frames.length), random.below(3));
-    if (frame && random.chance(0.7)) frames.splice(random.below(frames.length + 1), 0, frame);
+    const [frame] = list.splice(random.below(list.length), random.below(3));
+    if (frame && random.chance(0.7)) list.splice(random.below(list.length + 1), 0, frame);
   }
-  return Buffer.concat(frames);
+  return Buffer.concat(list);
 }
 
 /**
@@ -401,7 +400,7 @@ const ASYNC = { 'a client’s whole connection': client, 'client-parser': client
 
 /** Runs all properties once. */
 async function once(seed) {
-  const random = new Random(seed);
+  const random = seeded(seed);
   for (const [property, holds] of [...Object.entries(PROPERTIES), ...Object.entries(ASYNC)]) {
     const begun = Date.now();
     let timer;

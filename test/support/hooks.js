@@ -2,8 +2,26 @@
 
 // Mocha's root hooks. package.json names this file, so that every process has them, whichever test file comes first.
 
+const { availableParallelism, loadavg } = require('node:os');
+const { patience } = require('./kit');
+
 /** The limit of a test in milliseconds, which package.json sets. A slow one that names none has a minute. */
 const DEFAULT = 10000;
+const SLOW = 60000;
+
+/**
+ * Gives tests and hooks their limits. Where more programs want to run than the machine has cores, each takes as much longer, so that the
+ * limits are those of an idle machine.
+ */
+function limit(suite) {
+  const times = Math.max(1, loadavg()[0] / availableParallelism());
+  const { tests, suites, _beforeAll, _beforeEach, _afterEach, _afterAll } = suite;
+  for (const each of [...tests, ..._beforeAll, ..._beforeEach, ..._afterEach, ..._afterAll]) {
+    const isSlow = /\.slow\.test\.js$/.test(each.file) && each.timeout() === DEFAULT;
+    each.timeout(Math.round((isSlow ? SLOW : each.timeout()) * times));
+  }
+  suites.forEach(limit);
+}
 
 const sessions = new Set();
 const endings = new Set();
@@ -43,9 +61,12 @@ module.exports = {
   },
 
   mochaHooks: {
+    beforeAll() {
+      limit(this.test.parent);
+    },
+
     beforeEach() {
-      const test = this.currentTest;
-      if (/\.slow\.test\.js$/.test(test.file) && test.timeout() === DEFAULT) test.timeout(60000);
+      patience.limit = 0.9 * (this.currentTest.timeout() || SLOW);
     },
 
     async afterEach() {

@@ -10,7 +10,7 @@ const { setTimeout: sleep } = require('node:timers/promises');
 const { startServer } = require('pg-test-fixtures');
 const { AbortError, Client } = require('../..');
 const { Pool } = require('../../lib/pool');
-const { Random } = require('./model');
+const { seeded } = require('./kit');
 
 const QUERIES = 10000;
 const ABORTED = 500;
@@ -123,7 +123,7 @@ async function giveUp(on, random, all = Object.keys(ENDLESS)) {
 
 async function main(seconds = 1200, seed = Math.floor(Math.random() * 2 ** 32)) {
   console.log(`seed ${seed}`);
-  const random = new Random(Number(seed));
+  const random = seeded(Number(seed));
   const server = await startServer({ external: false });
   const client = new Client(server.config);
   await client.connect();

@@ -9,39 +9,12 @@ const { Writable } = require('node:stream');
 const { pipeline } = require('node:stream/promises');
 const { setTimeout: sleep } = require('node:timers/promises');
 const { AbortError, ConnectionError, TimeoutError, RowReader } = require('../..');
+const { collector, seeded } = require('./kit');
 
-/** Random numbers that are the same for the same seed (Mulberry32). */
-class Random {
-  constructor(seed) {
-    this.state = seed >>> 0;
-  }
-
-  /** @returns {number} from 0 up to 1 */
-  next() {
-    this.state = (this.state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(this.state ^ (this.state >>> 15), this.state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  }
-
-  /** @returns {number} an integer from 0 up to `limit` */
-  below(limit) {
-    return Math.floor(this.next() * limit);
-  }
-  chance(probability) {
-    return this.next() < probability;
-  }
-  pick(list) {
-    return list[this.below(list.length)];
-  }
-  fork() {
-    return new Random(this.below(2 ** 32));
-  }
-
-  text() {
-    const length = this.pick([0, 1, 3, 10, 30, 300, this.chance(0.05) ? 70000 : 5]);
-    return Array.from({ length }, () => this.pick(['a', 'Z', '0', ' ', '\n', 'ß', '€', '𝄞', "'", '\\'])).join('');
-  }
+/** @returns {string} of characters of one, two, three and four bytes, sometimes long */
+function textOf(random) {
+  const length = random.pick([0, 1, 3, 10, 30, 300, random.chance(0.05) ? 70000 : 5]);
+  return Array.from({ length }, () => random.pick(['a', 'Z', '0', ' ', '\n', 'ß', '€', '𝄞', "'", '\\'])).join('');
 }
 
 /** A class of errors that an operation was to have; anything else is a failure. */
@@ -71,26 +44,16 @@ const settled = {
   limited: async (mine, text, values, random) =>
     (await mine.query(text, values, { signal: AbortSignal.timeout(random.pick([1, 10, 100000])) })).rows,
   batch: async (mine, text, values) =>
-    (await mine.batch([[text, values], echo(new Random(1)).replace('$1::text', '1'), [text, values]]))[2].rows,
+    (await mine.batch([[text, values], echo(seeded(1)).replace('$1::text', '1'), [text, values]]))[2].rows,
   async cursor(mine, text, values, random) {
     const rows = [];
     for await (const row of mine.cursor(text, values, { batchSize: 1 + random.below(40) })) rows.push(row);
     return rows;
   },
   async queryTo(mine, text, values) {
-    const chunks = [];
-    await mine.queryTo(
-      new Writable({
-        write(chunk, encoding, callback) {
-          chunks.push(chunk);
-          callback();
-        }
-      }),
-      text,
-      values,
-      { as: 'json' }
-    );
-    return JSON.parse(Buffer.concat(chunks));
+    const target = collector();
+    await mine.queryTo(target, text, values, { as: 'json' });
+    return JSON.parse(target.text);
   },
   async copyTo(mine, text, [count]) {
     let copied = '';
@@ -109,7 +72,7 @@ const settled = {
 
 const operations = {
   async query(on, random) {
-    const text = random.text();
+    const text = textOf(random);
     const format = random.below(2);
     const cache = random.chance(0.8);
     const value = random.chance(0.3) ? Buffer.from(text) : text;
@@ -125,7 +88,7 @@ const operations = {
   async insert(on, random, model) {
     const id = model.id();
     model.set(id, undefined);
-    const inserted = await on.query(INSERT, [id, random.text()]).then(
+    const inserted = await on.query(INSERT, [id, textOf(random)]).then(
       () => true,
       error => {
         if (error instanceof ConnectionError) throw error;
@@ -152,7 +115,7 @@ const operations = {
   async batch(on, random, model) {
     const ids = Array.from({ length: 1 + random.below(8) }, () => model.id());
     for (const id of ids) model.set(id, undefined);
-    const queries = ids.map(id => [INSERT, [id, random.text()]]);
+    const queries = ids.map(id => [INSERT, [id, textOf(random)]]);
     queries.push([echo(random), ['x']]);
     const bad = random.chance(0.3);
     const index = random.below(queries.length + 1);
@@ -517,4 +480,4 @@ class Model {
   }
 }
 
-module.exports = { Random, Model, operations: { ...operations, ...onConnection } };
+module.exports = { Model, textOf, operations: { ...operations, ...onConnection } };

@@ -12,7 +12,7 @@ const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
 const { parseArgs } = require('node:util');
-const { Random } = require('./model');
+const { seeded } = require('./kit');
 
 const ROOT = path.join(__dirname, '../..');
 
@@ -122,7 +122,7 @@ function main() {
       tests: { type: 'string', multiple: true, default: [] }
     }
   });
-  const random = new Random(Number(values.seed));
+  const random = seeded(Number(values.seed));
   const all = sourcesOf(place).flatMap(mutationsOf);
   const chosen = [];
   while (chosen.length < Number(values.count) && all.length > 0)

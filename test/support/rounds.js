@@ -6,7 +6,8 @@ const assert = require('node:assert/strict');
 const { setTimeout: sleep } = require('node:timers/promises');
 const { startProxy } = require('pg-test-fixtures');
 const { Client, ConnectionError } = require('../..');
-const { Random, Model, operations } = require('./model');
+const { seeded } = require('./kit');
+const { Model, operations } = require('./model');
 const { sharedServer } = require('.');
 
 /** A round that takes longer hangs, in milliseconds. */
@@ -96,7 +97,7 @@ async function runRounds(seconds, first) {
           );
         }, ROUND);
       });
-      await Promise.race([round(client, proxy, model, new Random(seed)), late]).finally(() => clearTimeout(timer));
+      await Promise.race([round(client, proxy, model, seeded(seed)), late]).finally(() => clearTimeout(timer));
       if (seed % 10 === 0) await reconcile(server, model);
     }
     await reconcile(server, model);

@@ -6,12 +6,14 @@
 const crypto = require('node:crypto');
 const { once } = require('node:events');
 const net = require('node:net');
+const { onFrames } = require('./kit');
 
-const SYNC = 0x53,
-  QUERY = 0x51,
-  TERMINATE = 0x58;
-const READY = 0x5a,
-  COPY_IN = 0x47;
+const SYNC = 'S';
+const QUERY = 'Q';
+const TERMINATE = 'X';
+const READY = 'Z';
+const COPY_IN = 'G';
+const BACKEND_KEY_DATA = 'K';
 const IDLE = 0x49;
 const SSL_REQUEST = 80877103,
   CANCEL_REQUEST = 80877102;
@@ -21,24 +23,6 @@ function message(type, body) {
   const length = Buffer.alloc(4);
   length.writeInt32BE(body.length + 4);
   return Buffer.concat([Buffer.from(type), length, body]);
-}
-
-/** Calls back with each whole message of a stream: its type and its bytes. @param {boolean} startup the first has no type */
-function onMessages(socket, each, startup = false) {
-  let unread = Buffer.alloc(0);
-  socket.on('data', chunk => {
-    unread = Buffer.concat([unread, chunk]);
-    for (;;) {
-      const at = startup ? 0 : 1;
-      if (unread.length < at + 4) return;
-      const end = at + unread.readInt32BE(at);
-      if (unread.length < end) return;
-      const bytes = unread.subarray(0, end);
-      unread = unread.subarray(end);
-      if (startup) startup = each(0, bytes) === true;
-      else each(bytes[0], bytes);
-    }
-  });
 }
 
 /**
@@ -71,10 +55,9 @@ async function startTransactionPooler({ target, size = 2, drops = false }) {
     return new Promise(resolve => {
       const reports = [];
       let isReady = false;
-      onMessages(server, (type, bytes) => {
+      onFrames(server, ({ type, bytes }) => {
         if (!isReady) {
-          if (type === 0x4b)
-            server.key = Buffer.from(bytes.subarray(5)); // BackendKeyData
+          if (type === BACKEND_KEY_DATA) server.key = Buffer.from(bytes.subarray(5));
           else if (type !== READY) reports.push(Buffer.from(bytes));
           isReady = type === READY;
           if (!isReady) return;
@@ -124,7 +107,7 @@ async function startTransactionPooler({ target, size = 2, drops = false }) {
       else checkOut(client, server);
       return;
     }
-    if (bytes[0] === SYNC || bytes[0] === QUERY) client.isSynced = true;
+    if ([SYNC, QUERY].includes(String.fromCharCode(bytes[0]))) client.isSynced = true;
     client.server.write(bytes);
   }
 
@@ -171,10 +154,10 @@ async function startTransactionPooler({ target, size = 2, drops = false }) {
       client.on('error', () => {});
       client.on('close', () => leave(client));
       let isStarting = true;
-      onMessages(
+      onFrames(
         client,
-        (type, bytes) => {
-          if (isStarting) return (isStarting = startup(client, bytes) !== false);
+        ({ type, bytes }) => {
+          if (isStarting) return (isStarting = startup(client, bytes));
           if (type === TERMINATE) client.end();
           else forward(client, Buffer.from(bytes));
         },

@@ -12,11 +12,7 @@ const { Pool } = require('../../lib/pool');
 const { installed } = require('../support/folder');
 const { afterTest } = require('../support/hooks');
 const { connected, sharedServer } = require('../support');
-
-/** Waits until a condition holds. */
-async function until(condition) {
-  while (!(await condition())) await new Promise(resolve => setTimeout(resolve, 10));
-}
+const { until } = require('../support/kit');
 
 /** Closes a server, and what its readers have left open. */
 async function close(web) {

@@ -4,6 +4,7 @@ const assert = require('node:assert/strict');
 const { inspect } = require('node:util');
 const { Client } = require('../..');
 const { faked, hex, int16, message, rowDescription, dataRow, commandComplete, ANSWER } = require('../support');
+const { seeded } = require('../support/kit');
 
 /*
  * Servers that break the protocol: whatever they say, the connection ends, everything that was asked rejects,
@@ -283,8 +284,7 @@ describe('A hostile server', () => {
 
   it('with random bytes in its answer breaks nothing but its connection', async function () {
     this.timeout(30_000);
-    let seed = 271828;
-    const random = limit => (seed = (seed * 48271) % 0x7fffffff) % limit;
+    const { below: random } = seeded(271828);
     const whole = Buffer.concat([
       DESCRIBED,
       ROW,

@@ -8,12 +8,12 @@ const { tracingChannel } = require('node:diagnostics_channel');
 const { once } = require('node:events');
 const fs = require('node:fs');
 const path = require('node:path');
-const { Writable } = require('node:stream');
 const { Client } = require('../..');
 const { Statements } = require('../../lib/core/pipeline/statements');
 const { Pool } = require('../../lib/pool');
 const { endAfterTest } = require('../support/hooks');
 const { connected, sharedServer } = require('../support');
+const { slow } = require('../support/kit');
 
 const root = path.join(__dirname, '../..');
 const turn = () => new Promise(setImmediate);
@@ -124,7 +124,7 @@ describe('What an operator sees', () => {
     },
     'slow reader': async () => {
       const pool = endAfterTest(new Pool(config));
-      const reader = new Writable({ write() {} });
+      const reader = slow();
       const text = "SELECT repeat('x', 1000) FROM generate_series(1, 100000)";
       const reading = pool.queryTo(reader, text, [], { stall_timeout: 50 });
       await assert.rejects(reading, {

@@ -3,12 +3,12 @@
 const assert = require('node:assert/strict');
 const { once } = require('node:events');
 const { setTimeout: sleep } = require('node:timers/promises');
-const { Writable } = require('node:stream');
 const { pipeline } = require('node:stream/promises');
 const { startPgBouncer, skipUnless } = require('pg-test-fixtures');
 const { Client, AbortError } = require('../..');
 const { Pool } = require('../../lib/pool');
 const { sharedServer } = require('../support');
+const { collector } = require('../support/kit');
 
 /** What a connection through a pooler can do, in each of its modes. */
 const PARTS = {
@@ -79,15 +79,9 @@ const PARTS = {
     await client.query('DELETE FROM pooled');
   },
   async 'pass-through'(client) {
-    let length = 0;
-    const stream = new Writable({
-      write: (chunk, encoding, callback) => {
-        length += chunk.length;
-        callback();
-      }
-    });
+    const stream = collector();
     await client.queryTo(stream, "SELECT repeat('x', 1000) FROM generate_series(1, 1000)", [], { as: 'values' });
-    assert.equal(length, 1000000);
+    assert.equal(stream.taken, 1000000);
   },
   async cancellation(client) {
     for (let i = 0; i < 3; i++) {

@@ -5,7 +5,7 @@
 const assert = require('node:assert/strict');
 const fs = require('node:fs');
 const path = require('node:path');
-const { Readable, Writable } = require('node:stream');
+const { Readable } = require('node:stream');
 const { pipeline } = require('node:stream/promises');
 const { tracingChannel } = require('node:diagnostics_channel');
 const { startServer } = require('pg-test-fixtures');
@@ -13,6 +13,7 @@ const quickgres = require('../..');
 const { Pool } = require('../../lib/pool');
 const { changes } = require('../../lib/replication');
 const { sql } = require('../../lib/sql');
+const { collector } = require('../support/kit');
 
 const AsyncFunction = (async () => {}).constructor;
 
@@ -93,7 +94,7 @@ describe('The table for programs that move from postgres', () => {
       onlisten: () => {},
       password: 'x',
       pipeline,
-      process: { stderr: new Writable({ write: (chunk, encoding, done) => done() }) },
+      process: { stderr: collector() },
       quickgres,
       readFile: async () => 'SELECT $1::int AS n',
       sql,

@@ -2,7 +2,7 @@
 
 const assert = require('node:assert/strict');
 const { once } = require('node:events');
-const { PassThrough, Writable } = require('node:stream');
+const { PassThrough } = require('node:stream');
 const { setTimeout: sleep, setImmediate: turn } = require('node:timers/promises');
 const { Client, AbortError, ConnectionError } = require('../../..');
 const { FakeServer } = require('../../support/connecting');
@@ -17,6 +17,7 @@ const {
   ANSWER,
   GREETING
 } = require('../../support');
+const { slow } = require('../../support/kit');
 
 /** Runs what an abort is to be tried with, and aborts after so many milliseconds; -1: before. */
 async function aborting(ms, work, reason) {
@@ -203,23 +204,22 @@ describe('A signal', () => {
 
   it('holds up nothing when the stream that takes the rows had stopped the reading', async () => {
     const client = await connected();
-    const full = new Writable({ highWaterMark: 1, write() {} }); // never takes more
+    const full = slow({ highWaterMark: 1 });
     const text = "SELECT repeat('x', 10000) FROM generate_series(1, 1000)";
     await assert.rejects(
       aborting(50, signal => client.query(text, [], { signal, stream: full })),
       AbortError
     );
     assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, 1);
-    await assert.rejects(
-      client.query(text, [], { statement_timeout: 50, stream: new Writable({ highWaterMark: 1, write() {} }) }),
-      { code: '57014' }
-    );
+    await assert.rejects(client.query(text, [], { statement_timeout: 50, stream: slow({ highWaterMark: 1 }) }), {
+      code: '57014'
+    });
     assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, 1);
   });
 
   it('goes on holding up nothing when that stream is destroyed', async () => {
     const client = await connected();
-    const full = new Writable({ highWaterMark: 1, write() {} });
+    const full = slow({ highWaterMark: 1 });
     const text = "SELECT repeat('x', 10000) FROM generate_series(1, 1000)";
     const promise = client.query(text, [], { stream: full });
     setTimeout(() => full.destroy(), 30);

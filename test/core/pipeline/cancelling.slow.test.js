@@ -3,7 +3,7 @@
 const assert = require('node:assert/strict');
 const { startPgBouncer, skipUnless } = require('pg-test-fixtures');
 const { Client } = require('../../..');
-const { Random } = require('../../support/model');
+const { seeded } = require('../../support/kit');
 const { sharedServer } = require('../../support');
 const { mix } = require('../../support/mixing');
 
@@ -17,9 +17,9 @@ describe('Signals that are aborted', function () {
     try {
       await Promise.all(clients.map(client => client.connect()));
       const counts = await Promise.all([
-        mix(clients[0], new Random(1)),
-        mix(clients[1], new Random(2), 3000, 100),
-        mix(clients[2], new Random(3), 3000, 0)
+        mix(clients[0], seeded(1)),
+        mix(clients[1], seeded(2), 3000, 100),
+        mix(clients[2], seeded(3), 3000, 0)
       ]);
       assert.ok(counts[0].aborted > 50);
     } finally {

@@ -3,7 +3,7 @@
 const assert = require('node:assert/strict');
 const { setTimeout: sleep } = require('node:timers/promises');
 const { AbortError } = require('../../..');
-const { Random } = require('../../support/model');
+const { seeded } = require('../../support/kit');
 const { connected } = require('../../support');
 const { ABORTED, QUERIES, mix } = require('../../support/mixing');
 
@@ -13,7 +13,7 @@ describe('Signals that are aborted', function () {
   it('at random moments reject their own queries and no other', async () => {
     const client = await connected();
     const seed = Math.floor(Math.random() * 2 ** 32);
-    const { aborted, spared } = await mix(client, new Random(seed), QUERIES / 5, ABORTED / 5).catch(error => {
+    const { aborted, spared } = await mix(client, seeded(seed), QUERIES / 5, ABORTED / 5).catch(error => {
       error.message = `seed ${seed}: ${error.message}`;
       throw error;
     });

@@ -1,7 +1,6 @@
 'use strict';
 
 const assert = require('node:assert/strict');
-const { Writable } = require('node:stream');
 const { finished } = require('node:stream/promises');
 const { setImmediate: turn } = require('node:timers/promises');
 const { TimeoutError } = require('../../..');
@@ -9,6 +8,7 @@ const { Pool } = require('../../../lib/pool');
 const { gc } = require('../../support/gc');
 const { connected, proxied, sharedServer } = require('../../support');
 const { endAfterTest } = require('../../support/hooks');
+const { slow } = require('../../support/kit');
 
 describe('statement_timeout', () => {
   it('cancels a query that takes longer, and no other', async () => {
@@ -69,7 +69,7 @@ describe('An AbortError', () => {
       { name: 'AbortError', sent: true },
       { name: 'AbortError', sent: false }
     ];
-    const target = new Writable({ write() {} });
+    const target = slow();
     for (const ask of [
       signal => client.query(long, [], { signal }),
       signal => client.batch([long], { signal }),

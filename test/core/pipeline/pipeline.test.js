@@ -15,6 +15,7 @@ const {
   dataRow,
   ANSWER
 } = require('../../support');
+const { typesOf } = require('../../support/kit');
 
 /** Calls back with the name of each promise that settles, in their order. */
 function inOrder(promises) {
@@ -32,12 +33,7 @@ async function table(columns = 'id int PRIMARY KEY, v text') {
 const ids = async client => (await client.query('SELECT id FROM pipeline ORDER BY id')).rows.map(row => Number(row.id));
 
 /** Types of the messages that were sent since `from`. */
-function types(wire, from) {
-  const bytes = wire.recorded.toServer;
-  let all = '';
-  for (let at = from; at < bytes.length; at += 1 + bytes.readInt32BE(at + 1)) all += String.fromCharCode(bytes[at]);
-  return all;
-}
+const types = (wire, from) => typesOf(wire.recorded.toServer, from);
 
 describe('The connection', () => {
   it('is one owner’s after another, in the order in which they came', async () => {

@@ -3,7 +3,7 @@
 const assert = require('node:assert/strict');
 const { skipBefore } = require('pg-test-fixtures');
 const { array } = require('../../..');
-const { Random } = require('../../support/model');
+const { seeded } = require('../../support/kit');
 const { sharedServer, connected, held, proxied, faked, commandComplete, ANSWER } = require('../../support');
 
 /** The texts that the server has prepared, in the order in which it got them. */
@@ -65,7 +65,7 @@ describe('The statement cache', () => {
 
   it('is what a model says, whatever is used in whatever order, pipelined or not', async () => {
     const seed = Math.floor(Math.random() * 2 ** 32);
-    const random = new Random(seed);
+    const random = seeded(seed);
     const limit = 8;
     const client = await connected({ statement_cache: limit });
     let model = [];

@@ -20,7 +20,7 @@ const {
 const { RowParser } = require('../../../lib/core/rows');
 const { sql } = require('../../../lib/sql');
 const { endAfterTest } = require('../../support/hooks');
-const { Random } = require('../../support/model');
+const { seeded } = require('../../support/kit');
 const { connected, proxied, rowDescription, dataRow, sharedServer } = require('../../support');
 
 describe('kindOf', () => {
@@ -402,7 +402,7 @@ describe('array', () => {
   it('is what it was after a round trip, for random nested arrays of these types', async () => {
     const client = await connected();
     const seed = Math.floor(Math.random() * 2 ** 32);
-    const random = new Random(seed);
+    const random = seeded(seed);
     const characters = ['a', 'B', ' ', '"', "'", '\\', '{', '}', ',', '\n', 'ä', '€', '😀', 'NULL', '\t', ';', '\x01'];
     const kinds = {
       text: () => Array.from({ length: random.below(6) }, () => random.pick(characters)).join(''),

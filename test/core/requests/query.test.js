@@ -5,6 +5,7 @@ const { QueryRequest } = require('../../../lib/core/requests');
 const { MessageWriter, State } = require('../../../lib/core/protocol');
 const { RowReader } = require('../../../lib/core/rows');
 const { Statements } = require('../../../lib/core/pipeline/statements');
+const { typesOf } = require('../../support/kit');
 const { connected, proxied, ANSWER, message, commandComplete, dataRow, rowDescription } = require('../../support');
 
 const PARSED = message('1');
@@ -36,23 +37,16 @@ function sent({ text = 'SELECT a', values = [], cache = true, statements = new S
   };
 }
 
-/** The types of messages. */
-function types(bytes) {
-  let list = '';
-  for (let off = 0; off < bytes.length; off += 1 + bytes.readInt32BE(off + 1)) list += String.fromCharCode(bytes[off]);
-  return list;
-}
-
 describe('QueryRequest', () => {
   it('sends Parse and Describe with the first use of a text only', () => {
     const { written, statements, answer } = sent();
-    assert.equal(types(written), 'PDBES');
+    assert.equal(typesOf(written), 'PDBES');
     statements.lastParsed = undefined; // something else was sent behind it
-    assert.equal(types(sent({ statements, text: 'SELECT a' }).written), 'PDBES', 'the first Parse may fail yet');
+    assert.equal(typesOf(sent({ statements, text: 'SELECT a' }).written), 'PDBES', 'the first Parse may fail yet');
     answer(PARSED, PARAMETERS, DESCRIBED);
-    assert.equal(types(sent({ statements }).written), 'BES');
-    assert.equal(types(sent({ statements, cache: false }).written), 'PDBES');
-    assert.equal(types(sent({ statements, text: 'SELECT b' }).written), 'PDBES');
+    assert.equal(typesOf(sent({ statements }).written), 'BES');
+    assert.equal(typesOf(sent({ statements, cache: false }).written), 'PDBES');
+    assert.equal(typesOf(sent({ statements, text: 'SELECT b' }).written), 'PDBES');
   });
 
   it('lets the reader of its rows go when it fails: others wait for it no longer', () => {
@@ -195,7 +189,7 @@ describe('QueryRequest', () => {
     const sentBy = async (text, value) => {
       const from = wire.recorded.toServer.length;
       await client.query(text, [value]).catch(error => assert.ok(error instanceof TypeError));
-      return types(wire.recorded.toServer.subarray(from));
+      return typesOf(wire.recorded.toServer, from);
     };
     assert.equal(await sentBy('SELECT $1 AS a', Symbol('x')), '');
     assert.equal(await sentBy('SELECT $1 AS b', 1), 'PDBES', 'nothing is closed, since nothing was prepared');
@@ -263,25 +257,25 @@ describe('QueryRequest', () => {
       assert.equal(request.canResend(), code === '26000' && messages.length === 0, code);
       assert.deepEqual(statements.closing, forgotten ? ['s1'] : [], code);
       const expected = !forgotten ? 'BES' : statements.common.isPooled ? 'PDBES' : 'CPDBES';
-      assert.equal(types(sent({ statements }).written), expected, code);
+      assert.equal(typesOf(sent({ statements }).written), expected, code);
     }
   });
 
   it('that carries its Parse is forgotten where that has failed, and no other error of it is of the statement', () => {
     const statements = new Statements(10);
     sent({ statements }).answer(ANSWER.error('42P01', 'no table'));
-    assert.equal(types(sent({ statements }).written), 'PDBES');
+    assert.equal(typesOf(sent({ statements }).written), 'PDBES');
     assert.deepEqual(statements.closing, [], 'the server has none');
     const other = new Statements(10);
     sent({ statements: other }).answer(PARSED, PARAMETERS, DESCRIBED, ANSWER.error('22P02', 'the value'));
-    assert.equal(types(sent({ statements: other }).written), 'BES');
+    assert.equal(typesOf(sent({ statements: other }).written), 'BES');
   });
 
   it('that used a Parse which failed rejects with the reason of that', async () => {
     const statements = new Statements(10);
     const first = sent({ statements });
     const second = sent({ statements });
-    assert.equal(types(second.written), 'BES');
+    assert.equal(typesOf(second.written), 'BES');
     first.answer(ANSWER.error('42P01', 'no table'));
     second.answer(ANSWER.error('26000', 'no statement'));
     second.request.ready(second.pipeline);

@@ -3,16 +3,10 @@
 const assert = require('node:assert/strict');
 const { once } = require('node:events');
 const http = require('node:http');
-const { Writable } = require('node:stream');
 const { connected } = require('../../support');
+const { slow } = require('../../support/kit');
 
 /** A target that takes nothing. */
-class Stuck extends Writable {
-  _write() {
-    this.emit('asked');
-  }
-}
-
 const STALLED = {
   name: 'TimeoutError',
   code: '57014',
@@ -25,7 +19,7 @@ describe('A reader that stalls', function () {
 
   it('is cut off after 5 s, where requests were sent behind its long result', async () => {
     const client = await connected();
-    const targets = [new Stuck(), new Stuck()];
+    const targets = [slow(), slow()];
     for (const [ask, target] of [
       [target => client.queryTo(target, LONG), targets[0]],
       [stream => client.query("SELECT 1, repeat('x', 1000) FROM generate_series(1, 50000)", [], { stream }), targets[1]]
@@ -60,7 +54,7 @@ describe('A reader that stalls', function () {
 
   it('has its stall_timeout where nothing was sent behind its long result', async () => {
     const client = await connected();
-    const target = new Stuck();
+    const target = slow();
     const begun = performance.now();
     const result = client.queryTo(target, LONG, [], { stall_timeout: 7000, alone: true });
     const other = client.query('SELECT 7 AS a'); // it waits in the client
@@ -74,7 +68,7 @@ describe('A reader that stalls', function () {
 
   it('is cut off together with all the others, where together they hold max_buffer_bytes and other requests wait', async () => {
     const client = await connected({ max_buffer_bytes: 1_000_000 });
-    const targets = Array.from({ length: 150 }, () => new Stuck());
+    const targets = Array.from({ length: 150 }, () => slow());
     const results = targets.map(target => client.queryTo(target, "SELECT repeat('x', 10000)").catch(error => error));
     const other = client.query('SELECT 7 AS a');
     assert.equal((await other).rows[0].a, 7);

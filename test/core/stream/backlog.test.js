@@ -7,20 +7,7 @@ const { setImmediate: turn, setTimeout: sleep } = require('node:timers/promises'
 const zlib = require('node:zlib');
 const { Backlog, PATIENCE } = require('../../../lib/core/stream/backlog');
 const { connected, proxied } = require('../../support');
-
-/** A target that takes nothing until it is told to. */
-class Slow extends Writable {
-  _write(chunk, encoding, callback) {
-    this.taken = (this.taken ?? 0) + chunk.length;
-    if (this.fast) callback();
-    else this.go = callback;
-  }
-
-  hurry() {
-    this.fast = true;
-    this.go?.();
-  }
-}
+const { slow } = require('../../support/kit');
 
 const waiting = targets => targets.reduce((sum, { writableLength }) => sum + writableLength, 0);
 
@@ -60,7 +47,7 @@ describe('The backlog of a connection', () => {
 
   it('is at most max_buffer_bytes, however many slow readers there are, and all get their results', async () => {
     const { client, wire } = await proxied({ max_buffer_bytes: 10_000_000 });
-    const targets = Array.from({ length: 3000 }, () => new Slow());
+    const targets = Array.from({ length: 3000 }, () => slow());
     const results = targets.map(target =>
       client.queryTo(target, "SELECT repeat('x', 20000)", [], { stall_timeout: 0 })
     );
@@ -80,7 +67,7 @@ describe('The backlog of a connection', () => {
       target => client.queryTo(target, "SELECT repeat('x', 90000)", [], { end: false })
     ]) {
       for (const let_go of [target => target.hurry(), target => target.destroy()]) {
-        const [first, second] = [new Slow(), new Slow()];
+        const [first, second] = [slow(), slow()];
         const results = [first, second].map(target => ask(target).catch(error => error));
         const other = client.query('SELECT 7 AS a');
         while (second.writableLength === 0) await sleep(5);
@@ -226,8 +213,8 @@ describe('The backlog of a connection', () => {
 
   it('does not keep a reader that takes what it gets from its result', async () => {
     const client = await connected({ max_buffer_bytes: 0 });
-    const target = new Slow();
-    target.fast = true;
+    const target = slow();
+    target.hurry();
     const { rowCount } = await client.queryTo(target, "SELECT repeat('x', 1000) FROM generate_series(1, 20000)");
     assert.equal(rowCount, 20000);
   });

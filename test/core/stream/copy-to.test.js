@@ -2,13 +2,14 @@
 
 const assert = require('node:assert/strict');
 const { once } = require('node:events');
-const { PassThrough, Readable, Writable } = require('node:stream');
+const { PassThrough, Readable } = require('node:stream');
 const { pipeline } = require('node:stream/promises');
 const { setTimeout: sleep } = require('node:timers/promises');
 const { PostgresError, ConnectionError } = require('../../..');
 const { GIGABYTE } = require('../../support/slow-reader');
 const { connected, proxied } = require('../../support');
 const { collect, goesOn, isIdle } = require('../../support/copy-streams');
+const { failing } = require('../../support/kit');
 
 describe('copyTo', () => {
   it('gives the bytes of COPY, to a loop, to events and to a pipe', async () => {
@@ -135,11 +136,7 @@ describe('copyTo', () => {
 
   it('rejects in a pipeline whose target fails', async () => {
     const client = await connected();
-    const target = new Writable({
-      write(chunk, encoding, callback) {
-        callback(new Error('disk full'));
-      }
-    });
+    const target = failing(new Error('disk full'));
     await assert.rejects(pipeline(client.copyTo(`COPY (${GIGABYTE}) TO STDOUT`), target), /disk full/);
     await goesOn(client);
   });

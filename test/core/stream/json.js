@@ -5,7 +5,7 @@
 const assert = require('node:assert/strict');
 const { decoders, exact } = require('../../../lib/core/rows');
 const { arrayOf } = require('../../../client-parser/types.js');
-const { Collector } = require('./targets');
+const { collector } = require('../../support/kit');
 
 const hexOf = decoders[17].map(
   decode =>
@@ -33,7 +33,7 @@ const jsonDecoders = {
 
 /** What a query gives, as text. */
 async function written(client, text, options, values = []) {
-  const target = new Collector();
+  const target = collector();
   await client.queryTo(target, text, values, { as: 'json', ...options });
   return target.text;
 }
@@ -56,4 +56,4 @@ async function agrees(client, text, options, decode) {
   );
 }
 
-module.exports = { Collector, agrees, jsonDecoders, stringified, written };
+module.exports = { agrees, jsonDecoders, stringified, written };

@@ -4,8 +4,9 @@ const assert = require('node:assert/strict');
 const { decoders } = require('../../../lib/core/rows');
 const { arrayOf } = require('../../../client-parser/types.js');
 const { Json } = require('../../../lib/core/stream/json');
-const { STRINGS, NUMBERS, OTHERS, RECORDS, random } = require('../../client-parser/values');
-const { Collector, agrees, jsonDecoders, written } = require('./json');
+const { STRINGS, NUMBERS, OTHERS, RECORDS } = require('../../client-parser/values');
+const { collector, seeded } = require('../../support/kit');
+const { agrees, jsonDecoders, written } = require('./json');
 const { ANSWER, answering, commandComplete, connected, dataRow, hex, message, proxied } = require('../../support');
 
 const quoted = text => `'${text.replaceAll("'", "''")}'`;
@@ -104,7 +105,7 @@ describe('JSON of a result', () => {
 
     it('with random values in random columns', async () => {
       const client = await connected({ TimeZone: 'UTC' });
-      const next = random(18);
+      const next = seeded(18);
       const any = list => list[Math.floor(next() * list.length)];
       for (let round = 0; round < 60; round++) {
         const columns = Array.from({ length: 1 + Math.floor(next() * 8) }, () => any(TYPES));
@@ -125,7 +126,7 @@ describe('JSON of a result', () => {
 
     it('with random strings', async () => {
       const client = await connected();
-      const next = random(7);
+      const next = seeded(7);
       const CODES = [
         1, 8, 9, 10, 13, 31, 32, 34, 39, 44, 47, 65, 92, 123, 125, 127, 128, 0x2028, 0x2029, 0xfeff, 0xffff, 0x1f418
       ];
@@ -198,7 +199,7 @@ describe('JSON of a result', () => {
       assert.equal(await written(client, text), '[]', text);
       assert.equal(await written(client, text.replace('TABLE empty', 'TABLE other'), { as: 'ndjson' }), '', text);
     }
-    const target = new Collector();
+    const target = collector();
     assert.deepEqual(await client.queryTo(target, 'INSERT INTO empty VALUES (1), (2)', [], { as: 'json' }), {
       cmd: 'INSERT',
       rowCount: 2,
@@ -271,7 +272,7 @@ describe('JSON of a result', () => {
 
   it('has values of any length, and rows that are longer than what is read at once', async () => {
     const client = await connected();
-    const next = random(5);
+    const next = seeded(5);
     for (const length of [6143, 6144, 6145, 12287, 12289, 65536, 200001, 1000001]) {
       const bytes = Buffer.from(Array.from({ length }, () => next() * 256));
       const string = bytes.latin1Slice().replaceAll('\0', '"').slice(0, length);
@@ -313,7 +314,7 @@ describe('JSON of a result', () => {
     const client = await connected();
     for (const as of ['json', 'ndjson']) {
       for (const end of [true, false]) {
-        const target = new Collector();
+        const target = collector();
         const result = client.queryTo(target, 'SELECT 1 / (50000 - i) AS a FROM generate_series(1, 100000) AS i', [], {
           as,
           end
@@ -330,7 +331,7 @@ describe('JSON of a result', () => {
     const client = await connected();
     await client.query('CREATE TEMP TABLE late (a int PRIMARY KEY DEFERRABLE INITIALLY DEFERRED)');
     for (const as of ['json', 'ndjson']) {
-      const target = new Collector();
+      const target = collector();
       for (const text of ['SELECT 1 / 0', 'no SQL', 'INSERT INTO late VALUES (1), (1) RETURNING a']) {
         await assert.rejects(client.queryTo(target, text, [], { as }), { name: 'PostgresError' });
         assert.deepEqual([target.chunks.length, target.writableEnded, target.destroyed], [0, false, false]);
@@ -343,7 +344,7 @@ describe('JSON of a result', () => {
   it('is cut off when its signal aborts', async () => {
     const client = await connected();
     const controller = new AbortController();
-    const target = new Collector();
+    const target = collector();
     const result = client.queryTo(target, "SELECT repeat('x', 1000) AS x FROM generate_series(1, 1000000)", [], {
       as: 'json',
       signal: controller.signal
@@ -358,7 +359,7 @@ describe('JSON of a result', () => {
   it('is refused with a TypeError, before anything is sent, of binary columns, of COPY, and with options that are none', async () => {
     const { client, proxy } = await proxied();
     const before = proxy.stats.bytes.toServer;
-    const target = new Collector();
+    const target = collector();
     for (const [text, options, problem] of [
       ['SELECT 1', { format: 1 }, /format/],
       ['COPY users TO STDOUT', {}, /COPY/],
@@ -390,7 +391,7 @@ describe('JSON of a result', () => {
       commandComplete('COPY 1'),
       ANSWER.ready
     );
-    const target = new Collector();
+    const target = collector();
     await assert.rejects(client.queryTo(target, 'EXPORT a', [], { as: 'json' }), { code: '08P01' });
     assert.deepEqual([target.chunks.length, target.destroyed, client.state], [0, false, 'closed']);
   });
@@ -411,7 +412,7 @@ describe('JSON of a result', () => {
         commandComplete('SELECT 1'),
         ANSWER.ready
       );
-      const target = new Collector();
+      const target = collector();
       await assert.rejects(client.queryTo(target, 'SELECT 1', [], { as: 'json' }), { code: '08P01' }, row);
       assert.equal(target.chunks.length, 0);
       assert.equal(client.state, 'closed');

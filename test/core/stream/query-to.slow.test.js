@@ -8,7 +8,8 @@ const net = require('node:net');
 const { Writable } = require('node:stream');
 const { setTimeout: sleep } = require('node:timers/promises');
 const { ANSWER, commandComplete, connected, faked, hex, message } = require('../../support');
-const { Collector, read } = require('./targets');
+const { collector } = require('../../support/kit');
+const { read } = require('./targets');
 
 /** Takes 6 MB at once, then so many bytes a second. */
 const READER = `const [port, rate] = process.argv.slice(1).map(Number);
@@ -74,10 +75,10 @@ describe('queryTo', () => {
     it('passes it on between others, as protocol and as values', async () => {
       const client = await connected();
       const text = "SELECT CASE i WHEN 3 THEN repeat('x', 1000000) ELSE i::text END FROM generate_series(1, 5) i";
-      const values = new Collector();
+      const values = collector();
       await client.queryTo(values, text, [], { as: 'values', separator: '|' });
       assert.equal(values.text, `1|2|${'x'.repeat(1000000)}|4|5`);
-      const protocol = new Collector();
+      const protocol = collector();
       await client.queryTo(protocol, text);
       assert.deepEqual(
         (await read(protocol.bytes)).rows.map(([x]) => x.length),
@@ -93,7 +94,7 @@ describe('queryTo', () => {
         await sleep(20);
         conversation.say(row.subarray(100), commandComplete('SELECT 1'), ANSWER.ready);
       });
-      await assert.rejects(client.queryTo(new Collector(), 'SELECT 1', [], { as: 'values' }), { code: '08P01' });
+      await assert.rejects(client.queryTo(collector(), 'SELECT 1', [], { as: 'values' }), { code: '08P01' });
     });
   });
 });

@@ -26,7 +26,8 @@ const {
   proxied,
   sharedServer
 } = require('../../support');
-const { Collector, Slow, read } = require('./targets');
+const { collector, slow } = require('../../support/kit');
+const { read } = require('./targets');
 
 /** Waits until the server process of a client has nothing to do; gives the milliseconds it took. */
 async function untilIdle(client) {
@@ -43,7 +44,7 @@ describe('queryTo', () => {
       const client = await connected();
       const expected = (await client.query(TEXT, [5])).rows.map(row => row.toArray());
       for (const cache of [true, true, false]) {
-        const target = new Collector();
+        const target = collector();
         const result = await client.queryTo(target, TEXT, [5], { cache });
         assert.deepEqual(result, { cmd: 'SELECT', rowCount: 5, bytes: target.bytes.length });
         assert.deepEqual(await read(target.bytes), {
@@ -58,7 +59,7 @@ describe('queryTo', () => {
 
     it('says in the RowDescription that columns are binary', async () => {
       const client = await connected();
-      const target = new Collector();
+      const target = collector();
       await client.queryTo(target, 'SELECT 1::int4 AS a, 2::int8 AS b', [], { format: Client.BINARY });
       assert.deepEqual((await read(target.bytes, { decode: true })).rows, [[1, 2]]);
     });
@@ -83,7 +84,7 @@ describe('queryTo', () => {
 
     it('passes on commands without rows, empty queries and COPY TO STDOUT', async () => {
       const client = await connected();
-      const target = new Collector();
+      const target = collector();
       assert.deepEqual(await client.queryTo(target, 'CREATE TEMP TABLE passed (a int)', [], { end: false }), {
         cmd: 'CREATE TABLE',
         rowCount: 0,
@@ -91,7 +92,7 @@ describe('queryTo', () => {
       });
       assert.deepEqual(await client.queryTo(target, '', [], { end: false }), { cmd: undefined, rowCount: 0, bytes: 5 });
       assert.deepEqual(target.bytes, Buffer.concat([commandComplete('CREATE TABLE'), message('I')]));
-      const copied = new Collector();
+      const copied = collector();
       assert.equal((await client.queryTo(copied, 'COPY (VALUES (1), (2)) TO STDOUT')).rowCount, 2);
       assert.deepEqual(
         copied.bytes,
@@ -107,7 +108,7 @@ describe('queryTo', () => {
 
     it('ends the stream after an error on row 50,000 with severity, code and message only', async () => {
       const client = await connected();
-      const target = new Collector();
+      const target = collector();
       const error = await client
         .queryTo(target, 'SELECT 1 / (50000 - i) FROM generate_series(1, 100000) AS i')
         .catch(error => error);
@@ -125,7 +126,7 @@ describe('queryTo', () => {
 
     it('tells the reader that the connection was lost, and nothing of where to', async () => {
       const { client, wire } = await proxied();
-      const target = new Slow({ highWaterMark: 1 });
+      const target = slow({ highWaterMark: 1 });
       const result = client.queryTo(target, GIGABYTE);
       await target.asked();
       wire.reset();
@@ -143,7 +144,7 @@ describe('queryTo', () => {
       skipUnless(this, 'psql');
       const server = await sharedServer();
       const client = await connected();
-      const target = new Collector();
+      const target = collector();
       const text = 'SELECT json_agg(u) FROM users u';
       const { bytes, rowCount } = await client.queryTo(target, text, [], { as: 'values' });
       assert.equal(`${target.text}\n`, await server.psql(text));
@@ -157,7 +158,7 @@ describe('queryTo', () => {
       const client = await connected();
       const text = 'SELECT to_json(u) FROM users u ORDER BY email::int';
       for (const separator of ['\n', Buffer.from('\n')]) {
-        const target = new Collector();
+        const target = collector();
         await client.queryTo(target, text, [], { as: 'values', separator });
         assert.equal(`${target.text}\n`, await server.psql(text));
       }
@@ -171,7 +172,7 @@ describe('queryTo', () => {
         const columns = (length % 3) + 1;
         const list = Array.from({ length: columns }, (_, j) => `CASE WHEN i % ${j + 3} <> 0 THEN i || '_${j}' END`);
         for (const count of [3, 8000]) {
-          const target = new Collector();
+          const target = collector();
           const text = `SELECT ${list} FROM generate_series(1, ${count}) AS i`;
           await client.queryTo(target, text, [], { as: 'values', separator });
           const rows = Array.from({ length: count }, (_, i) => values(i + 1, columns).join(''));
@@ -182,7 +183,7 @@ describe('queryTo', () => {
 
     it('writes the values of several columns one after another, and nothing for NULL', async () => {
       const client = await connected();
-      const target = new Collector();
+      const target = collector();
       await client.queryTo(
         target,
         `VALUES ('a', '1'), (NULL, repeat('x', 50)), ('', NULL), (NULL, NULL), ('é', '2')`,
@@ -194,7 +195,7 @@ describe('queryTo', () => {
 
     it('writes the bytes of binary columns, and nothing for no rows', async () => {
       const client = await connected();
-      const target = new Collector();
+      const target = collector();
       await client.queryTo(target, "SELECT '\\x00ff10'::bytea", [], {
         as: 'values',
         format: Client.BINARY,
@@ -208,7 +209,7 @@ describe('queryTo', () => {
 
     it('writes the data of COPY TO STDOUT: a table as CSV', async () => {
       const client = await connected();
-      const target = new Collector();
+      const target = collector();
       const { rowCount } = await client.queryTo(target, "COPY (VALUES (1, 'a,b'), (2, NULL)) TO STDOUT CSV", [], {
         as: 'values'
       });
@@ -218,7 +219,7 @@ describe('queryTo', () => {
 
     it('destroys the target when the query fails after something was written', async () => {
       const client = await connected();
-      const target = new Collector();
+      const target = collector();
       const result = client.queryTo(target, 'SELECT 1 / (50000 - i) FROM generate_series(1, 100000) AS i', [], {
         as: 'values'
       });
@@ -236,7 +237,7 @@ describe('queryTo', () => {
           commandComplete('SELECT 1'),
           ANSWER.ready
         );
-        const target = new Collector();
+        const target = collector();
         await assert.rejects(client.queryTo(target, 'SELECT 1', [], { as: 'values' }), error => {
           assert.match(error.message, /protocol violation/, row);
           return error.code === '08P01';
@@ -254,7 +255,7 @@ describe('queryTo', () => {
   ]) {
     it(`leaves the target as it was when '${failing}' fails before anything was written as ${as}`, async () => {
       const client = await connected();
-      const target = new Collector();
+      const target = collector();
       await assert.rejects(client.queryTo(target, failing, [], { as }), PostgresError);
       assert.deepEqual([target.chunks.length, target.writableEnded, target.destroyed], [0, false, false]);
       assert.deepEqual([target.listenerCount('error'), target.listenerCount('close')], [1, 1]); // until it has closed
@@ -266,7 +267,7 @@ describe('queryTo', () => {
   it('writes nothing of a result whose commit fails', async () => {
     const client = await connected();
     await client.query('CREATE TEMP TABLE deferred (a int PRIMARY KEY DEFERRABLE INITIALLY DEFERRED)');
-    const target = new Collector();
+    const target = collector();
     const inserted = client.queryTo(target, 'INSERT INTO deferred VALUES (1), (1) RETURNING a');
     await assert.rejects(inserted, { code: '23505' });
     assert.equal(target.chunks.length, 0);
@@ -274,7 +275,7 @@ describe('queryTo', () => {
 
   it('leaves the target open with end: false, for more results in the order of the calls', async () => {
     const client = await connected();
-    const target = new Collector();
+    const target = collector();
     const options = { as: 'values', end: false };
     await Promise.all(
       Array.from({ length: 30 }, (_, i) => client.queryTo(target, 'SELECT $1::text', [`${i} `], options))
@@ -287,7 +288,7 @@ describe('queryTo', () => {
   it('resolves when the target has taken everything, and not before', async () => {
     const client = await connected();
     for (const end of [true, false]) {
-      const target = new Slow();
+      const target = slow();
       let resolved = false;
       const result = client.queryTo(target, 'SELECT 1', [], { end }).then(() => {
         resolved = true;
@@ -305,7 +306,7 @@ describe('queryTo', () => {
     let expected;
     before(async () => {
       const client = await connected();
-      const target = new Collector();
+      const target = collector();
       await client.queryTo(target, TEXT);
       expected = target.bytes;
       assert.ok(expected.length > 2000000);
@@ -332,7 +333,7 @@ describe('queryTo', () => {
     ]) {
       it(`a ${name} stream`, async () => {
         const client = await connected();
-        const compressed = new Collector();
+        const compressed = collector();
         const stream = compress();
         stream.pipe(compressed);
         await Promise.all([client.queryTo(stream, TEXT), once(compressed, 'finish')]);
@@ -385,7 +386,7 @@ describe('queryTo', () => {
   it('rejects wrong options with a TypeError before anything is sent', async () => {
     const { client, proxy } = await proxied();
     const before = proxy.stats.bytes.toServer;
-    const target = new Collector();
+    const target = collector();
     for (const options of [
       { as: 'rows' },
       { format: 2 },
@@ -407,7 +408,7 @@ describe('queryTo', () => {
   describe('with a slow target', () => {
     it('does not read the connection once the buffer is full, so that little is in memory, and others wait', async () => {
       const client = await connected();
-      const target = new Slow();
+      const target = slow();
       const result = client.queryTo(target, GIGABYTE);
       await target.asked();
       let answered = false;
@@ -428,7 +429,7 @@ describe('queryTo', () => {
 
     it('waits for one in object mode, too, which counts chunks instead of bytes', async () => {
       const client = await connected();
-      const target = new Slow({ objectMode: true });
+      const target = slow({ objectMode: true });
       const result = client.queryTo(target, GIGABYTE);
       await target.asked();
       await sleep(100);
@@ -440,7 +441,7 @@ describe('queryTo', () => {
 
     it('keeps nobody waiting once its result has been read', async () => {
       const client = await connected();
-      const target = new Slow({ highWaterMark: 1 });
+      const target = slow({ highWaterMark: 1 });
       const result = client.queryTo(target, "SELECT repeat('x', 50000)");
       await client.query('SELECT 1');
       target.hurry();
@@ -495,7 +496,7 @@ describe('queryTo', () => {
 
     it('sends nothing behind a large result', async () => {
       const { client, proxy } = await proxied();
-      const target = new Slow({ highWaterMark: 1 });
+      const target = slow({ highWaterMark: 1 });
       const text = "SELECT i, repeat('x', 1000) FROM generate_series(1, $1::int) i";
       const result = client.queryTo(target, text, [5000]);
       while (target.bytes.length < 2e6) {
@@ -564,7 +565,7 @@ describe('queryTo', () => {
 
     it('rejects when it has all of the result, but was closed before it took it', async () => {
       const client = await connected();
-      const target = new Slow();
+      const target = slow();
       const result = client.queryTo(target, 'SELECT 1');
       await target.asked();
       await client.query('SELECT 1');
@@ -576,7 +577,7 @@ describe('queryTo', () => {
   it('cancels the query when its signal aborts, and tells the reader', async () => {
     const client = await connected();
     const controller = new AbortController();
-    const target = new Collector();
+    const target = collector();
     const result = client.queryTo(target, GIGABYTE, [], { signal: controller.signal });
     while (target.chunks.length < 3) await sleep(1);
     controller.abort();
@@ -655,7 +656,7 @@ describe('queryTo', () => {
           }
         }),
       'a Writable that fails by itself': () => {
-        const target = new Writable({ highWaterMark: 1, write() {} });
+        const target = slow({ highWaterMark: 1 });
         setTimeout(() => target.destroy(late), 2);
         return target;
       }
@@ -872,7 +873,7 @@ describe('queryTo', () => {
   it('lets the next query wait for at most one result when ten readers of 5 MB leave at once that are alone', async () => {
     const { client, wire } = await proxied();
     const text = "SELECT i, repeat('x', 1000) FROM generate_series(1, 5000) i";
-    const targets = Array.from({ length: 10 }, () => new Slow({ highWaterMark: 1 }));
+    const targets = Array.from({ length: 10 }, () => slow({ highWaterMark: 1 }));
     const results = targets.map(target => client.queryTo(target, text, [], { alone: true }).catch(error => error.name));
     await targets[0].asked();
     for (const target of targets) target.destroy();
@@ -886,8 +887,8 @@ describe('queryTo', () => {
     const { client, wire } = await proxied();
     const ask = (target, count) =>
       client.queryTo(target, "SELECT repeat('x', 1000) FROM generate_series(1, $1::int) i", [count]);
-    await ask(new Collector(), 1);
-    const targets = Array.from({ length: 10 }, () => new Slow({ highWaterMark: 1 }));
+    await ask(collector(), 1);
+    const targets = Array.from({ length: 10 }, () => slow({ highWaterMark: 1 }));
     const results = targets.map(target => ask(target, 50000).catch(error => error.name));
     await targets[0].asked();
     for (const target of targets) target.destroy();
@@ -910,7 +911,7 @@ describe('queryTo', () => {
 
     it('like query: a hundred texts leave at once, new ones too', async () => {
       const { client, wire } = await proxied();
-      const ask = i => client.queryTo(new Collector(), `SELECT ${i % 50}::int AS a${i}`);
+      const ask = i => client.queryTo(collector(), `SELECT ${i % 50}::int AS a${i}`);
       const all = () => Promise.all(Array.from({ length: 100 }, (_, i) => (i % 2 ? client.query('SELECT 1') : ask(i))));
       assert.equal(await flights(wire, all), 1);
       assert.equal(await flights(wire, all), 1);
@@ -920,7 +921,7 @@ describe('queryTo', () => {
       const { client, wire } = await proxied();
       const all = () =>
         Promise.all(
-          Array.from({ length: 20 }, (_, i) => client.query(`SELECT ${i} AS a`, [], { stream: new Collector() }))
+          Array.from({ length: 20 }, (_, i) => client.query(`SELECT ${i} AS a`, [], { stream: collector() }))
         );
       assert.equal(await flights(wire, all), 1);
     });
@@ -928,7 +929,7 @@ describe('queryTo', () => {
     it('where one fails, the others are answered', async () => {
       const client = await connected();
       const texts = ['SELECT 1 AS a', 'no SQL', 'SELECT 1 / 0 AS a', 'SELECT 4 AS a'];
-      const targets = texts.map(() => new Collector());
+      const targets = texts.map(() => collector());
       const results = await Promise.allSettled(
         texts.map((text, i) => client.queryTo(targets[i], text, [], { as: 'json' }))
       );
@@ -944,7 +945,7 @@ describe('queryTo', () => {
 
     it('a slow reader of up to `buffer` bytes holds nobody up', async () => {
       const client = await connected();
-      const targets = [900, 1000, 90].map(() => new Slow({ highWaterMark: 1 }));
+      const targets = [900, 1000, 90].map(() => slow({ highWaterMark: 1 }));
       const results = [
         client.queryTo(targets[0], LONG, [900]),
         client.query(LONG, [900], { stream: targets[1] }),
@@ -957,7 +958,7 @@ describe('queryTo', () => {
 
     it('a result of more than `buffer` bytes is held to the pace of its reader', async () => {
       const { client, wire } = await proxied();
-      const target = new Slow({ highWaterMark: 1 });
+      const target = slow({ highWaterMark: 1 });
       const result = client.queryTo(target, LONG, [50000], { buffer: 100000 });
       await target.asked();
       let before;
@@ -978,14 +979,14 @@ describe('queryTo', () => {
       it(`${what}: has nothing behind it that is alone`, async () => {
         const { client, wire } = await proxied();
         const beside = count =>
-          flights(wire, () => Promise.all([ask(client, new Collector(), count), client.query('SELECT 1')]));
+          flights(wire, () => Promise.all([ask(client, collector(), count), client.query('SELECT 1')]));
         assert.equal(await beside(1), 2);
         assert.equal(await beside(5000), 2);
       });
 
       it(`${what}: a reader of a long result that is alone cancels it by leaving`, async () => {
         const { client, wire } = await proxied();
-        const target = new Slow({ highWaterMark: 1 });
+        const target = slow({ highWaterMark: 1 });
         const result = ask(client, target, 500000);
         const other = client.query('SELECT 7 AS a');
         await target.asked();
@@ -999,7 +1000,7 @@ describe('queryTo', () => {
 
     it('a reader that leaves while others were sent behind it has the rest read and dropped', async () => {
       const { client, wire } = await proxied();
-      const target = new Slow({ highWaterMark: 1 });
+      const target = slow({ highWaterMark: 1 });
       const result = client.queryTo(target, LONG, [20000]);
       const others = Array.from({ length: 20 }, (_, i) => client.query('SELECT $1::int AS a', [i]));
       await target.asked();
@@ -1015,11 +1016,11 @@ describe('queryTo', () => {
     it('takes a buffer in bytes, and nothing else', async () => {
       const client = await connected();
       for (const buffer of [-1, NaN, '1', null, true]) {
-        await assert.rejects(client.queryTo(new Collector(), 'SELECT 1', [], { buffer }), {
+        await assert.rejects(client.queryTo(collector(), 'SELECT 1', [], { buffer }), {
           name: 'TypeError',
           message: /^buffer must be/
         });
-        await assert.rejects(client.query('SELECT 1', [], { stream: new Collector(), buffer }), {
+        await assert.rejects(client.query('SELECT 1', [], { stream: collector(), buffer }), {
           name: 'TypeError',
           message: /^buffer must be/
         });

@@ -8,38 +8,27 @@ const { setImmediate: turn } = require('node:timers/promises');
 const { Client } = require('../../..');
 const { StreamReceiver, messages } = require('../../../lib/core/stream/receiver');
 const { connected, proxied, faked, hex, dataRow, ANSWER } = require('../../support');
+const { collector, failing, frames, slow, typesOf } = require('../../support/kit');
 
 /** An object with nothing but write, which collects packets. */
-const collector = () => ({
+const gathering = () => ({
   packets: [],
   write(packet) {
     this.packets.push(packet);
   }
 });
 
-/** A stream that collects what it is given, without copying it. */
-class Collector extends Writable {
-  pieces = [];
-  _write(chunk, encoding, done) {
-    this.pieces.push(chunk);
-    done();
-  }
-  get bytes() {
-    return Buffer.concat(this.pieces);
-  }
-}
+/** A stream that keeps what it is given without copying it. */
+const keeping = () => collector({ copy: false });
 
 /** The types of the messages in a stream of them, a run of one type shown once; checks every length. */
 function types(bytes) {
-  let list = '';
-  let off = 0;
-  while (off < bytes.length) {
-    const type = String.fromCharCode(bytes[off]);
-    if (!list.endsWith(type)) list += type;
-    off += 1 + bytes.readUInt32BE(off + 1);
-  }
-  assert.equal(off, bytes.length);
-  return list;
+  const all = [...frames(bytes)];
+  assert.equal(
+    all.reduce((sum, frame) => sum + frame.bytes.length, 0),
+    bytes.length
+  );
+  return typesOf(bytes).replace(/(.)\1+/g, '$1');
 }
 
 const PEOPLE = "SELECT * FROM (VALUES (1, 'Ada'), (2, NULL)) people (id, name)";
@@ -48,7 +37,7 @@ describe('A Node stream', () => {
   it('gets the messages of the result as they came, described first, with the command last', async () => {
     const client = await connected();
     for (let i = 0; i < 2; i++) {
-      const stream = new Collector();
+      const stream = keeping();
       assert.equal(await client.query(PEOPLE, [], Client.STRING, true, stream), stream);
       assert.deepEqual(
         stream.bytes,
@@ -59,7 +48,7 @@ describe('A Node stream', () => {
         44 0000000f 0002 00000001 '2' ffffffff
         43 0000000d 'SELECT 2' 00`)
       );
-      assert.equal(stream.pieces.length, 1, 'a small result is one piece');
+      assert.equal(stream.chunks.length, 1, 'a small result is one piece');
       assert.equal(stream.writableEnded, false, "the stream is the caller's to end");
     }
   });
@@ -68,19 +57,19 @@ describe('A Node stream', () => {
     const client = await connected();
     const text = "SELECT i, md5(i::text), repeat('x', i % 200) FROM generate_series(1, 50000) i";
     for (const format of [Client.STRING, Client.BINARY]) {
-      const packets = (await client.query(text, [], format, true, collector())).packets;
-      const stream = await client.query(text, [], format, true, new Collector());
+      const packets = (await client.query(text, [], format, true, gathering())).packets;
+      const stream = await client.query(text, [], format, true, keeping());
       await client.query(text, [], format); // what would overwrite memory that was only lent
       assert.equal(Buffer.compare(stream.bytes, Buffer.concat(packets)), 0);
       // The server sends 8 kB at a time, and how many of these one read takes is the system's choice.
-      assert.ok(stream.pieces.length < 50_000 / 10, `${stream.pieces.length} pieces of 50,000 rows`);
+      assert.ok(stream.chunks.length < 50_000 / 10, `${stream.chunks.length} pieces of 50,000 rows`);
     }
   });
 
   it('gets rows of any length', async () => {
     const client = await connected();
     const text = "SELECT repeat('x', (1000 * 1.7 ^ i)::int) FROM generate_series(0, 16) i";
-    const stream = await client.query(text, [], Client.STRING, true, new Collector());
+    const stream = await client.query(text, [], Client.STRING, true, keeping());
     const { rows } = await client.query(text);
     assert.equal(types(stream.bytes), 'TDC');
     const expected = [rows[0].rowParser.buffer, ...rows.map(row => row.rowBuffer), hex("43 0000000e 'SELECT 17' 00")];
@@ -131,7 +120,7 @@ describe('A Node stream', () => {
 
   it('gets the results of several queries one after another', async () => {
     const client = await connected();
-    const stream = new Collector();
+    const stream = keeping();
     await Promise.all(
       ['SELECT 1', 'BEGIN', 'SELECT 2', 'ROLLBACK', '', 'COPY (SELECT 1) TO STDOUT'].map(text =>
         client.query(text, [], Client.STRING, true, stream)
@@ -142,17 +131,7 @@ describe('A Node stream', () => {
 
   it('that asks to wait stops the reading, and memory stays bounded', async () => {
     const { client, wire } = await proxied();
-    let taken = 0;
-    let go;
-    const stream = new Writable({
-      highWaterMark: 1000,
-      write(chunk, encoding, done) {
-        taken += chunk.length;
-        if (go === undefined)
-          go = done; // the first piece is not taken until the test says so
-        else done();
-      }
-    });
+    const stream = slow({ highWaterMark: 1000 });
     const size = 60_000_000;
     const query = client.query(
       "SELECT repeat('x', 100000) FROM generate_series(1, 600)",
@@ -167,21 +146,21 @@ describe('A Node stream', () => {
       // until nothing arrives any more
       before = wire.stats.bytes.toClient;
       await new Promise(resolve => setTimeout(resolve, 50));
-    } while (wire.stats.bytes.toClient !== before || go === undefined);
+    } while (wire.stats.bytes.toClient !== before || stream.taken === 0);
     // What has passed the proxy fills the sockets' buffers, which are the kernel's.
     assert.ok(before < size / 2, `${before} bytes arrived`);
     assert.ok(stream.writableLength < 1_400_000, `${stream.writableLength} bytes wait in the stream`);
-    go();
+    stream.hurry();
     await query;
     assert.equal((await other).rows[0][0], 1);
     stream.end();
     await once(stream, 'finish');
-    assert.ok(taken > size);
+    assert.ok(stream.taken > size);
   });
 
   it('that never takes anything again does not hold up what is behind a result that has come', async () => {
     const client = await connected();
-    const stuck = new Writable({ highWaterMark: 1, write() {} });
+    const stuck = slow({ highWaterMark: 1 });
     const [, other] = await Promise.all([
       client.query('SELECT 1', [], Client.STRING, true, stuck),
       client.query('SELECT 2')
@@ -221,11 +200,7 @@ describe('A Node stream', () => {
     for (const rows of [1, 100000]) {
       for (const listens of [false, true]) {
         const full = new Error('disk full');
-        const stream = new Writable({
-          write(chunk, encoding, done) {
-            done(full);
-          }
-        });
+        const stream = failing(full);
         if (listens) stream.on('error', () => {});
         const [query, other] = await Promise.allSettled([
           client.query("SELECT repeat('x', 100) FROM generate_series(1, $1::int)", [rows], { stream }),
@@ -235,7 +210,7 @@ describe('A Node stream', () => {
         assert.equal(other.value.rows[0][0], 1);
       }
     }
-    const taking = new Collector();
+    const taking = keeping();
     await Promise.all([1, 2, 3].map(() => client.query('SELECT 1', [], { stream: taking })));
     assert.equal(taking.listenerCount('error'), 1); // until it has closed
   });
@@ -243,20 +218,15 @@ describe('A Node stream', () => {
   it('that fails is reported by getResults', async () => {
     const client = await connected();
     const full = new Error('disk full');
-    const failing = new Writable({
-      write(chunk, encoding, done) {
-        done(full);
-      }
-    });
     client.startQuery('SELECT generate_series(1, 10)');
-    await assert.rejects(client.getResults(3, failing), full);
+    await assert.rejects(client.getResults(3, failing(full)), full);
     assert.equal((await client.getResults(2)).rows.length, 2);
     await client.sync();
   });
 
   it('that is destroyed has its query cancelled, where nothing is behind it', async () => {
     const { client, wire } = await proxied();
-    const stream = new Writable({ write() {} }).on('error', () => {});
+    const stream = slow().on('error', () => {});
     const query = client.query("SELECT repeat('x', 10000) FROM generate_series(1, 5000)", [], { stream });
     while (stream.writableLength === 0) await new Promise(setImmediate);
     const before = wire.stats.bytes.toClient;
@@ -280,9 +250,9 @@ describe('A Node stream', () => {
 
   it('that is closed before fails its query, and the connection goes on', async () => {
     const client = await connected();
-    const ended = new Collector();
+    const ended = keeping();
     ended.end();
-    const destroyed = new Collector();
+    const destroyed = keeping();
     destroyed.destroy();
     for (const stream of [ended, destroyed]) {
       await assert.rejects(client.query('SELECT 1', [], Client.STRING, true, stream), Error);
@@ -292,7 +262,7 @@ describe('A Node stream', () => {
 
   it('gets no more than whole messages of a query that fails on the way', async () => {
     const client = await connected();
-    const stream = new Collector();
+    const stream = keeping();
     const text = "SELECT repeat('x', 1000), 1 / (500 - i) FROM generate_series(1, 1000) i";
     await assert.rejects(client.query(text, [], Client.STRING, true, stream), { code: '22012' });
     await new Promise(setImmediate);
@@ -376,7 +346,7 @@ describe('StreamReceiver', () => {
 
 describe('Bytes of a hostile server', () => {
   it('are passed on only inside of whole messages', async () => {
-    const stream = new Collector();
+    const stream = keeping();
     const client = await faked(async conversation => {
       await conversation.request();
       conversation.say(ANSWER.described('a'), dataRow('1'), hex("44 00000002 'secret'"));

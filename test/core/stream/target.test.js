@@ -11,13 +11,7 @@ const { setTimeout: sleep } = require('node:timers/promises');
 const { Target } = require('../../../lib/core/stream');
 const { connected } = require('../../support');
 const { afterTest } = require('../../support/hooks');
-
-/** A Writable that takes what it is given when `go` is called. */
-class Slow extends Writable {
-  _write(chunk, encoding, callback) {
-    this.go = callback;
-  }
-}
+const { slow } = require('../../support/kit');
 
 describe('A target', () => {
   it('says why it is gone', async () => {
@@ -48,7 +42,7 @@ describe('A target', () => {
 
   it('tells when it has taken everything, ended or not', async () => {
     for (const end of [false, true]) {
-      const stream = new Slow();
+      const stream = slow();
       const target = new Target(stream);
       let taken = false;
       target.watch(() => {});
@@ -69,12 +63,12 @@ describe('A target', () => {
           [1, 1, 1]
         );
     }
-    await new Target(new Slow()).flushed();
+    await new Target(slow()).flushed();
   });
 
   it('rejects when it fails before it has taken everything', async () => {
     for (const end of [false, true]) {
-      const stream = new Slow();
+      const stream = slow();
       const target = new Target(stream);
       target.watch(() => {});
       target.write(Buffer.from('a'));
@@ -85,7 +79,7 @@ describe('A target', () => {
   });
 
   it('knows when it is gone though its stream does not say so', async () => {
-    const stream = new Slow({ emitClose: false });
+    const stream = slow({ emitClose: false });
     const target = new Target(stream);
     const gone = new Promise(resolve => target.watch(resolve));
     target.write(Buffer.from('a'));
@@ -118,7 +112,7 @@ describe('A target', () => {
 
   it('calls back once when it can take more, or never will', async () => {
     for (const work of [stream => stream.emit('drain'), stream => stream.destroy()]) {
-      const stream = new Slow();
+      const stream = slow();
       const target = new Target(stream);
       const watched = stream.listenerCount('close'); // until it has closed
       let calls = 0;
@@ -134,7 +128,7 @@ describe('A target', () => {
   });
 
   it('does not give up a stream without a writableLength, such as those of readable-stream 2', async () => {
-    const stream = Object.defineProperty(new Slow(), 'writableLength', { value: undefined });
+    const stream = Object.defineProperty(slow(), 'writableLength', { value: undefined });
     const target = new Target(stream, 5);
     target.watch(error => assert.fail(error));
     target.write(Buffer.from('a'));
@@ -151,7 +145,7 @@ describe('A target', () => {
       target => target.flushed(),
       target => target.end()
     ]) {
-      const stream = new Slow();
+      const stream = slow();
       const target = new Target(stream, 20);
       const gone = new Promise(resolve => target.watch(resolve));
       target.write(Buffer.from('a'));
@@ -177,7 +171,7 @@ describe('A target', () => {
       [100, 5]
     ]) {
       const socket = { bytesWritten: 5e6 };
-      const stream = Object.assign(new Slow(), { socket });
+      const stream = Object.assign(slow(), { socket });
       const target = new Target(stream, 20);
       const lost = new Promise(resolve => target.watch(resolve));
       target.write(Buffer.alloc(20000));
@@ -189,7 +183,7 @@ describe('A target', () => {
   });
 
   it('does not give up a stream that has taken everything and gets nothing more for the stall_timeout', async () => {
-    const stream = new Slow({ highWaterMark: 1 });
+    const stream = slow({ highWaterMark: 1 });
     const target = new Target(stream, 20);
     target.watch(assert.fail);
     assert.equal(target.write(Buffer.from('a')), false);
@@ -208,7 +202,7 @@ describe('A target', () => {
       [40, 15],
       [0, 60]
     ]) {
-      const stream = new Slow();
+      const stream = slow();
       const target = new Target(stream, timeout);
       target.watch(assert.fail);
       for (let i = 0; i < 6; i++) target.write(Buffer.from('a'));
