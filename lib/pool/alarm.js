@@ -1,8 +1,5 @@
 'use strict';
 
-/** The longest delay of a timer, in milliseconds. */
-const LONGEST = 2 ** 31 - 1;
-
 /** One one-shot timer to the next deadline, which does not keep the program alive. */
 class Alarm {
   #due = Infinity;
@@ -18,9 +15,10 @@ class Alarm {
   setTo(due) {
     if (due >= this.#due) return;
     this.stop();
-    const now = performance.now(); // rather than a time that was rung: timers fire early, so each would fire earlier than the one before
-    this.#due = Math.min(due, now + LONGEST);
-    this.#timer = setTimeout(() => this.#fire(), Math.min(Math.max(0, due - now), LONGEST)); // Node warns of other ones
+    this.#due = due;
+    // By the clock: timers fire early, so by the time that was rung each would fire earlier than the one before. Node
+    // warns of negative times.
+    this.#timer = setTimeout(() => this.#fire(), Math.max(0, due - performance.now()));
     this.#timer.unref?.();
   }
 
@@ -36,4 +34,4 @@ class Alarm {
   }
 }
 
-module.exports = { Alarm, LONGEST };
+module.exports = { Alarm };

@@ -2,22 +2,17 @@
 
 const { Client } = require('../..');
 const { beginningOf, ping } = require('../core/pipeline');
+const { UNKNOWN } = require('./known-texts');
 const { idleTime } = require('./turns');
 
 /** Milliseconds for which a query waits behind others rather than for a connection, beside two round trips. */
 const PATIENCE = 10;
 
 /**
- * The states of a connection: it is being opened, shared by queries, shared by the last ones since an owner waits for
- * it, owned, for example by a transaction, or being restored after an owner.
+ * The states of a connection: it is being opened, queries share it, or it is owned: by a request, or by what a request
+ * or a listener of `connect` has left on it.
  */
-const State = Object.freeze({
-  OPENING: 'opening',
-  SHARED: 'shared',
-  DRAINING: 'draining',
-  OWNED: 'owned',
-  RESTORING: 'restoring'
-});
+const State = Object.freeze({ OPENING: 'opening', SHARED: 'shared', OWNED: 'owned' });
 
 class Connection {
   state = State.OPENING;
@@ -29,16 +24,13 @@ class Connection {
    */
   expected = 0;
   writes = 0;
-  /** How many of its requests have a text that was never executed. */
-  unproven = 0;
   /**
-   * When a request on it was last over, or the first of its users began; how long the event loop had been idle then.
+   * When a request on it was last over, or the first of its users began; how long the event loop had been idle then,
+   * and how often something had been read: undefined until one of the users is over.
    */
   since = performance.now();
   #idle = 0;
-  /** Whether no answer has come since the first of its users began. */
-  #isFirst = true;
-  #reads = 0;
+  #reads;
   #before = null; // the last request before its owner's
   /** The shortest time of an answer, in milliseconds. */
   roundTrip = Infinity;
@@ -55,7 +47,6 @@ class Connection {
     this.turns = turns;
     this.isOnly = size === 1; // no other one could answer sooner
     // Connections that were opened together are not replaced together.
-    this.made = this.since;
     this.expires = this.since + max_lifetime * (0.9 + Math.random() / 10);
   }
 
@@ -65,21 +56,22 @@ class Connection {
   get isOpening() {
     return this.state === State.OPENING;
   }
-  get isOwned() {
-    return this.state === State.OWNED || this.state === State.RESTORING;
-  }
   get isShared() {
-    return this.state === State.SHARED || this.state === State.DRAINING;
+    return this.state === State.SHARED && this.isOpen;
+  }
+  get isOwned() {
+    return this.state === State.OWNED;
   }
 
-  /** Whether it has no request and no open cursor. */
-  get isUnused() {
+  /** Whether nothing is under way on it, and no cursor or transaction is open. */
+  get isClear() {
     const { pending, scopes } = this.pipeline;
-    return this.users === 0 && pending === 0 && scopes.active === scopes.root;
+    return pending === 0 && scopes.active === scopes.root;
   }
 
+  /** Whether it has no request. */
   get isIdle() {
-    return this.isShared && this.isOpen && this.isUnused;
+    return this.isShared && this.users === 0 && this.isClear;
   }
 
   /** Whether a long result or a cancel holds it up, or it is silent after a request was given up. */
@@ -92,22 +84,22 @@ class Connection {
     return PATIENCE + 2 * this.roundTrip;
   }
 
-  /** Whether one more query may be sent on it. */
+  /** Whether one more query may be sent on it: behind a text that was never executed, none is. */
   mayTake(now) {
-    if (!this.isShared || !this.isOpen || this.isHeld || this.unproven > 0 || this.users >= this.pipeline.maxPipeline)
-      return false;
-    if (this.users === 0) return this.isUnused;
+    if (!this.isShared || this.isHeld || this.users >= this.pipeline.maxPipeline) return false;
+    if (this.users === 0) return this.isClear;
+    const { patience, since } = this;
     return (
-      this.isOnly || now - this.since < this.patience || this.turns.since(this.since, this.#idle, now) < this.patience
+      this.isOnly ||
+      (this.expected < UNKNOWN && (now - since < patience || this.turns.since(since, this.#idle, now) < patience))
     );
   }
 
-  /** Since when a connection without live requests is silent; Infinity if it is not. */
+  /** Since when it is silent after a request on it was given up or its owner is over; Infinity if it is not. */
   get silentSince() {
-    if (this.client.state === 'connecting') return Infinity; // each of its attempts has a limit
     const { askedAt, givenUpAt } = this.pipeline;
-    if (this.isOpening || askedAt !== 0) return askedAt || this.since;
-    return this.users === 0 && (this.isOwned || givenUpAt !== 0) ? Math.max(this.since, givenUpAt) : Infinity;
+    const isLate = this.isOwned || givenUpAt > 0 || askedAt > 0;
+    return this.users === 0 && isLate ? Math.max(this.since, givenUpAt, askedAt) : Infinity;
   }
 
   /** Whether an answer is dropped, which may become silent. */
@@ -119,17 +111,12 @@ class Connection {
   holderAt(now) {
     const { last } = this.pipeline;
     const text = last === this.#before ? undefined : last?.text;
-    return {
-      owned: this.isOwned,
-      time: now - this.since,
-      text: text && beginningOf(text)
-    };
+    return { owned: this.isOwned, time: now - this.since, text: text && beginningOf(text) };
   }
 
-  /** It is open: measures the round trip. */
+  /** It is open, and owned by the listeners of `connect`: measures the round trip. */
   opened() {
-    this.state = State.SHARED;
-    this.users = 0;
+    this.state = State.OWNED;
     this.#measured((performance.now() - this.since) / 2); // at most: the server had to start a process
     const { held, maxPipeline } = this.pipeline;
     if (this.isOnly || held || maxPipeline < Infinity) return; // no rule needs it, or a request would wait for it
@@ -148,7 +135,7 @@ class Connection {
     if (this.users++ === 0) {
       this.since = now;
       this.#idle = idleTime();
-      this.#isFirst = true;
+      this.#reads = undefined;
       this.#before = this.pipeline.last;
       this.client.ref();
     }
@@ -156,52 +143,48 @@ class Connection {
     const { known } = use;
     if (known === undefined) return;
     this.expected += use.expected = known.expected;
-    if ((use.isUnproven = !known.isProven)) this.unproven++;
-    if ((use.isWrite = !known.isRead)) this.writes++;
+    if (!known.isRead) this.writes++;
   }
 
-  end({ expected, known, isAnswered, isUnproven, isWrite, since }, now) {
+  end({ expected, known, isAnswered, since }, now) {
+    const { reads } = this.pipeline;
     this.users--;
     if (isAnswered) this.#measured(now - since);
     if (known !== undefined) {
-      if (isUnproven) this.unproven--;
-      if (isWrite) this.writes--;
+      if (!known.isRead) this.writes--;
       this.expected = this.users === 0 ? 0 : this.expected - expected;
       const time = this.#timeOf(since, now);
-      if (isAnswered || time > known.expected) known.answered(time);
+      if (isAnswered || time > known.average) known.answered(time);
     }
     if (this.isOpen) this.hasAnswered = true;
-    if (this.#reads !== this.pipeline.reads) this.#idle = idleTime();
-    this.#reads = this.pipeline.reads;
-    this.#isFirst = false;
+    if (this.#reads !== reads) this.#idle = idleTime();
+    this.#reads = reads;
     this.since = now;
   }
 
   /** Milliseconds that the server has needed. Of answers that were read together, the first has needed all the time. */
   #timeOf(since, now) {
-    if (this.#reads === this.pipeline.reads && !this.#isFirst) return 0;
+    if (this.#reads === this.pipeline.reads) return 0;
     const time = this.turns.since(this.since, this.#idle, now);
-    const most = this.#isFirst ? time : now - since;
+    const most = this.#reads === undefined ? time : now - since;
     return Math.max(0, Math.min(time, most - this.roundTrip));
   }
 
   /**
-   * Waits until nothing is under way. After an owner, rolls back an open transaction block and resets settings.
-   * @param {boolean} wasOwned whether one request owned it
+   * Waits until nothing is under way, and after an owner rolls back an open transaction block. Then queries may share
+   * it, unless it is closed.
    * @param {boolean} [reset] whether settings of the session may have changed
-   * @returns {Promise<void>} resolves when the connection can be used or is closed
    */
-  async restore(wasOwned, reset) {
+  async restore(reset) {
     const { client } = this;
     try {
-      if (!this.isUnused) await client.sync();
-      if (wasOwned && client.transactionStatus !== 'I') await client.query('ROLLBACK');
+      if (!this.isClear) await client.sync();
+      if (this.isOwned && client.transactionStatus !== 'I') await client.query('ROLLBACK');
       if (reset) await client.query('DISCARD ALL', [], { cache: false });
     } catch {
       client.destroy();
     }
-    // Under load the sweep may never see it free. A new connection serves a request first.
-    if ((wasOwned || this.users === 0) && this.hasAnswered && performance.now() >= this.expires) client.end();
+    this.state = State.SHARED;
   }
 }
 

@@ -3,19 +3,16 @@
 const { tracingChannel } = require('node:diagnostics_channel');
 const { ConnectionError, PostgresError, TimeoutError } = require('../..');
 const { tooLong, waitsForItself, watchLimits } = require('../core/pipeline');
-const { Alarm, LONGEST } = require('./alarm');
+const { Alarm } = require('./alarm');
 const { Connection, State } = require('./connection');
 const { Turns } = require('./turns');
-const { Kind, Waiting } = require('./waiting');
+const { Waiting } = require('./waiting');
 
 const channel = tracingChannel?.('quickgres:pool');
 
 /** The first and the longest pause between two attempts to connect, in milliseconds. */
 const FIRST_PAUSE = 50;
 const LONGEST_PAUSE = 2000;
-
-/** Milliseconds for which an attempt to connect may be silent, at least. */
-const ATTEMPT = 10000;
 
 /** Milliseconds for which queries wait for a new connection rather than behind others. */
 const LATE_ATTEMPT = 1000;
@@ -30,10 +27,9 @@ const isBetter = (one, other) =>
 const tooLate = tooLong('request', () => ': it waited for a connection');
 
 /** Errors of connecting that another attempt would not change: the server refuses, or the config is invalid. */
-const isFinal = (error, { isOpening }) =>
-  isOpening &&
-  (/^(?:0A|22|28|3D|42)/.test(error.code) ||
-    ![ConnectionError, PostgresError, TimeoutError, AggregateError].some(each => error instanceof each));
+const isFinal = error =>
+  /^(?:0A|22|28|3D|42)/.test(error.code) ||
+  ![ConnectionError, PostgresError, TimeoutError, AggregateError].some(each => error instanceof each);
 
 /**
  * Whether the server closed the connection because of a request, such as BEGIN in PgBouncer's statement mode; others
@@ -47,10 +43,9 @@ class Connections {
   #config;
   #emit;
   #isDestroyed = false;
-  #isDraining = false; // a connection is
   #options;
-  #outage; // `{ failures, pause, error, since }`, from a failed attempt until the next connection has answered
-  #alarm = new Alarm(now => this.#look(now));
+  #outage; // `{ failures, pause, error }`, from a failed attempt until a new connection has answered
+  #alarm = new Alarm(now => this.#wake(now));
   #turns = new Turns();
   #waiting = new Waiting();
 
@@ -70,24 +65,22 @@ class Connections {
     this.refused = undefined;
   }
 
-  get stats() {
-    const count = is => this.#all.filter(is).length;
-    return {
-      size: this.#options.size,
-      connected: count(each => each.isOpen),
-      idle: count(each => each.isIdle),
-      owned: count(each => each.isOwned),
-      pending: this.#all.reduce((sum, { client }) => sum + client.pending, 0),
-      waiting: this.#waiting.size,
-      holders: this.#holders
-    };
+  #count(is) {
+    return this.#all.filter(is).length;
   }
 
-  /** What has used a connection for longest. */
-  get #holders() {
+  get stats() {
     const now = performance.now();
     const used = this.#all.filter(each => each.isOpen && each.users > 0).sort((a, b) => a.since - b.since);
-    return used.slice(0, 3).map(each => each.holderAt(now));
+    return {
+      size: this.#options.size,
+      connected: this.#count(each => each.isOpen),
+      idle: this.#count(each => each.isIdle),
+      owned: this.#count(each => each.isOwned),
+      pending: this.#all.reduce((sum, { client }) => sum + client.pending, 0),
+      waiting: this.#waiting.size,
+      holders: used.slice(0, 3).map(each => each.holderAt(now)) // that have used one for longest
+    };
   }
 
   /** See POLICY of options.js. */
@@ -115,43 +108,48 @@ class Connections {
 
   /** How many more connections owners may have. */
   get #free() {
-    return (
-      Math.max(1, this.#options.size - this.policy.reserved) -
-      this.#all.filter(each => each.isOwned || each.isHeld).length
-    );
+    return Math.max(1, this.#options.size - this.policy.reserved) - this.#count(each => each.isOwned || each.isHeld);
   }
 
   /** The connection for a request, if there is one. */
   #find(use, now) {
-    const connection = use.kind === Kind.OWNER ? this.#unused() : this.#forQuery(now);
+    const isOwner = use.kind === 'owner';
+    const connection = isOwner ? this.#forOwner() : this.#forQuery(use, now);
     if (connection === undefined) return undefined;
-    if (use.kind === Kind.OWNER) connection.state = State.OWNED;
+    if (isOwner) connection.state = State.OWNED;
     connection.begin(use, now);
     if (use.known !== undefined) this.#turns.count(this.#isUsed);
     return connection;
   }
 
-  #unused() {
+  #isUsed = () => this.#all.some(each => each.users > 0 && each.isShared);
+
+  #forOwner() {
     return this.#free > 0 ? this.#all.find(each => each.isIdle && !each.isHeld) : undefined;
   }
 
-  #isUsed = () => this.#all.some(each => each.users > 0 && each.isShared);
-
   /**
-   * The connection for a query: behind reads that are answered at once, else an unused one. While one is being opened,
-   * only behind reads that are answered before; if there can be no more, behind the queries that need least.
+   * The connection for a query, by these rules in their order:
+   *
+   * 1. behind reads that are answered at once, unless it is asked inside a transaction, for which they may wait;
+   * 2. on an unused one;
+   * 3. if one is or may be opened: there, unless the reads in front of it are answered before that is open;
+   * 4. behind those that need least, reads before writes, but not where owners wait for the end of all queries.
    */
-  #forQuery(now) {
+  #forQuery({ isInside }, now) {
+    const { size } = this.#waiting.owner;
+    let left = size > 0 && !this.#isGrowing(now) ? Math.min(size, this.#free) : 0; // to owners
     let best, unused;
     for (const each of this.#all) {
       if (!each.mayTake(now)) continue;
-      if (each.isUnused) unused ??= each;
-      else if (each.state === State.SHARED && !(best !== undefined && isBetter(best, each))) best = each;
+      if (each.users === 0) unused ??= each;
+      else if (left > 0) left--;
+      else if (best === undefined || !isBetter(best, each)) best = each;
     }
-    if (best !== undefined && best.writes === 0 && best.expected <= CHEAP) return best;
+    if (best !== undefined && best.writes === 0 && best.expected <= CHEAP && !isInside) return best;
     if (unused !== undefined || best === undefined) return unused;
     if (!this.#isGrowing(now)) return best.expected <= best.patience ? best : undefined;
-    if (best.writes > 0 || best.expected > CHEAP + 2 * best.roundTrip) return undefined;
+    if (best.writes > 0 || best.expected > CHEAP + 2 * best.roundTrip || isInside) return undefined;
     if (!this.#all.some(each => each.isOpening)) this.#open();
     return best;
   }
@@ -166,23 +164,16 @@ class Connections {
    * @param {object} limits of the request, which began at `since`
    * @returns {Promise<Connection>} to be released; rejects with an error of connecting, a TimeoutError or an AbortError
    */
-  async wait(use, { signal, onwait, statement_timeout: time = Infinity }, since) {
+  async wait(use, { signal, onwait, statement_timeout: time }, since) {
     if (this.#isDestroyed) throw this.refused;
     const { promise, reject } = this.#waiting.add(use);
     onwait?.(reject);
     this.#alarm.setTo(use.since + this.#options.acquire_timeout);
     this.#serve();
     if (channel?.hasSubscribers) this.#trace(promise, use);
-    if (signal === undefined && time === Infinity) return promise;
-    const left = Math.min(time - (performance.now() - since), LONGEST);
-    return promise.finally(
-      watchLimits(
-        { signal, statement_timeout: left },
-        reject,
-        () => tooLate(time),
-        () => false
-      )
-    );
+    if (signal === undefined && time === undefined) return promise;
+    const limits = { signal, statement_timeout: time, waited: performance.now() - since };
+    return promise.finally(watchLimits(limits, reject, tooLate, () => false));
   }
 
   /** Publishes a wait, as plain data. */
@@ -219,22 +210,10 @@ class Connections {
 
   /** Gives connections to waiting requests, and opens more for the rest. */
   #serve(now = performance.now()) {
-    if (this.#waiting.size > 0) this.#waiting.serve(use => this.#find(use, now));
-    let more = this.#waiting.size;
-    if (more === 0 && !this.#isDraining) return;
-    for (const each of this.#all) if (each.isOpening) more--;
-    for (; more > 0 && this.#mayOpen; more--) this.#open();
-    this.#drain(now);
-  }
-
-  /** Sends no more queries on so many connections as owners wait for. */
-  #drain(now) {
-    let wanted = this.#isGrowing(now) ? 0 : Math.min(this.#waiting.owner.size, this.#free);
-    this.#isDraining = wanted > 0;
-    for (const each of this.#all) {
-      if (each.isShared)
-        each.state = each.users > 0 && each.mayTake(now) && wanted-- > 0 ? State.DRAINING : State.SHARED;
-    }
+    if (this.#waiting.size === 0) return;
+    this.#waiting.serve(use => this.#find(use, now));
+    for (let more = this.#waiting.size - this.#count(each => each.isOpening); more > 0 && this.#mayOpen; more--)
+      this.#open();
   }
 
   /**
@@ -244,25 +223,23 @@ class Connections {
    */
   release(connection, use, reset) {
     const now = performance.now();
-    const wasOwned = connection.isOwned;
-    if (connection.isOpen && !connection.hasAnswered && connection.made > (this.#outage?.since ?? Infinity))
-      this.#resume();
+    const { hasAnswered } = connection;
     connection.end(use, now);
-    if (connection.users === 0) this.#watch(connection, now);
-    if (!wasOwned && (connection.users > 0 || connection.isUnused)) this.#released(connection, now);
-    else this.#restore(connection, wasOwned, reset);
+    if (!hasAnswered && connection.hasAnswered) this.#resume();
+    if (connection.state === State.SHARED && (connection.users > 0 || connection.isClear))
+      this.#released(connection, now);
+    else this.#restore(connection, reset);
   }
 
-  async #restore(connection, wasOwned, reset) {
-    if (wasOwned) connection.state = State.RESTORING;
-    await connection.restore(wasOwned, reset);
-    if (wasOwned) connection.state = State.SHARED;
-    if (connection.users === 0) this.#watch(connection, performance.now());
+  async #restore(connection, reset) {
+    this.#look(connection);
+    await connection.restore(reset);
     this.#released(connection);
   }
 
-  #released(connection, now) {
+  #released(connection, now = performance.now()) {
     if (connection.users === 0 && this.policy.exitsOnIdle) connection.client.unref();
+    if (connection.users === 0 || now >= connection.expires) this.#look(connection, now);
     this.#serve(now);
   }
 
@@ -274,32 +251,32 @@ class Connections {
     client.closed.then(error => this.#closed(connection, error));
     const opening = client.connect();
     opening.then(
-      () => {
+      async () => {
         this.reached = this.policy.isPatient;
         connection.opened();
-        this.#watch(connection, performance.now());
-        if (connection.isUnused) this.#released(connection);
-        else this.#restore(connection, true);
+        await connection.restore();
+        connection.users = 0;
+        this.#released(connection);
       },
       () => {}
     );
-    this.#watch(connection, connection.since);
+    this.#look(connection);
     this.#emit('connect', client, opening);
   }
 
   /** Replaces a connection at once if it has answered, else after a pause. The first one ever is not tried again. */
   #closed(connection, error) {
     this.#all.splice(this.#all.indexOf(connection), 1);
+    const { hasAnswered, isOpening } = connection;
+    if (isOpening || (!hasAnswered && error !== undefined && !isRefusal(error))) this.#pause(error);
     const isOver =
       error !== undefined &&
-      connection.isOpening && // after 57P03, the server is starting, a later attempt succeeds
+      isOpening && // after 57P03, the server is starting, a later attempt succeeds
       !this.#all.some(each => each.isOpen || (each.isOpening && !this.reached)) &&
-      (isFinal(error, connection) || !(this.reached || error.code === '57P03'));
-    if (connection.isOpening || (!connection.hasAnswered && error !== undefined && !isRefusal(error)))
-      this.#pause(error);
+      (isFinal(error) || !(this.reached || error.code === '57P03'));
     if (isOver) {
       const NoConnection = error instanceof TimeoutError ? TimeoutError : ConnectionError;
-      const reason = isFinal(error, connection)
+      const reason = isFinal(error)
         ? error
         : new NoConnection(`no connection: ${error.message}`, { code: error.code, cause: error, sent: false });
       this.#waiting.refuse(() => reason);
@@ -310,7 +287,8 @@ class Connections {
   }
 
   #pause(error) {
-    const outage = Object.assign((this.#outage ??= { failures: 0 }), { error, since: performance.now() });
+    const outage = (this.#outage ??= { failures: 0 });
+    outage.error = error;
     outage.pause ??= setTimeout(
       () => {
         outage.pause = undefined;
@@ -327,50 +305,39 @@ class Connections {
   }
 
   /** Does what is due. */
-  #look(now) {
-    this.#sweep(now);
+  #wake(now) {
+    for (const each of this.#all) this.#look(each, now);
     const { acquire_timeout } = this.#options;
     this.#waiting.refuse(({ since }) => (now >= since + acquire_timeout ? this.#late() : undefined));
     this.#serve(now);
-    for (const each of this.#all) this.#watch(each, now);
-    this.#alarm.setTo(Math.min(...Object.values(Kind).map(kind => this.#waiting.since(kind))) + acquire_timeout);
+    this.#alarm.setTo(this.#waiting.since + acquire_timeout);
   }
 
-  /** How long a connection may be silent, and when it has been for too long, and is too old or unused for too long. */
-  #deadlinesOf(each) {
+  /** Closes a connection that has been silent or unused for too long, or is too old; sets the alarm to when it will. */
+  #look(each, now = performance.now()) {
     const {
-      acquire_timeout,
       idle_timeout,
-      policy: { least, silence: longest }
+      policy: { least, silence }
     } = this.#options;
-    const silence = each.isOpening ? Math.max(acquire_timeout, ATTEMPT) : longest;
-    const isSpare = each.isIdle && (least === 0 || this.#all.filter(other => other.isOpen).length > least);
-    const old =
-      each.isOpen && each.isShared ? Math.min(each.expires, isSpare ? each.since + idle_timeout : Infinity) : Infinity;
-    return { silence, silent: each.silentSince + silence, old };
-  }
-
-  #watch(each, now) {
-    const { silence, silent, old } = this.#deadlinesOf(each);
+    const silent = each.silentSince + silence;
+    const isSpare = each.isIdle && (least === 0 || this.#count(other => other.isOpen) > least);
+    const unused = isSpare ? each.since + idle_timeout : Infinity;
+    const old = each.isShared && each.hasAnswered ? each.expires : Infinity; // a new one serves a request first
     const again = each.isOpening ? each.since + LATE_ATTEMPT : each.isDropping ? now + silence : 0;
-    this.#alarm.setTo(Math.min(silent, old, again > now ? again : Infinity));
-  }
-
-  #sweep(now) {
-    for (const each of [...this.#all]) {
-      const { silence, silent, old } = this.#deadlinesOf(each);
-      if (now >= silent) {
-        for (const { client } of this.#all.filter(other => other.isIdle)) client.destroy(); // the next request would find out
-        each.client.destroy(new ConnectionError(`the server was silent for ${silence} ms`));
-      } else if (now >= old) each.client.end();
-    }
+    if (now >= silent) {
+      for (const { client } of this.#all.filter(other => other.isIdle)) client.destroy(); // the next request would find out
+      each.client.destroy(new ConnectionError(`the server was silent for ${silence} ms`));
+    } else if (now >= unused || now >= old) each.client.end();
+    else this.#alarm.setTo(Math.min(silent, unused, old, again > now ? again : Infinity));
   }
 
   /** Replaces each connection after its current requests. */
   renew() {
-    for (const each of this.#all) each.expires = 0;
+    for (const each of this.#all) {
+      each.expires = 0;
+      this.#look(each);
+    }
     if (this.common.ownTypes !== undefined) this.common.ownTypes.isKnown = false;
-    this.#sweep(performance.now());
     this.#serve();
   }
 

@@ -57,7 +57,10 @@ export type WaitReason = 'owner' | 'query';
 
 /** The events of a pool. None needs a listener. */
 export interface PoolEvents {
-  /** Fires for each new connection, before any other query; queries sent in the listener run first. */
+  /**
+   * Fires for each new connection, before any other query. Queries sent in the listener run first; later the client
+   * belongs to the pool's requests.
+   */
   connect: [client: Client<any>];
   /** A connection was lost or could not be made, including that of `listen`. */
   error: [error: Error];

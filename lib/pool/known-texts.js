@@ -11,6 +11,9 @@ const LONGEST = 1 << 16;
 /** How many executions the averages are of. */
 const MEMORY = 64;
 
+/** The expected milliseconds of a text that was never executed: more than any time. */
+const UNKNOWN = 1e9;
+
 /** Statements that wait for no lock of a row. */
 const READS = /^(?:select|values|table|show|with)$/;
 const LOCKS = /\bfor\s+(?:no\s+key\s+|key\s+)?(?:update|share)\b|\b(?:insert|update|delete|merge)\b|\bpg_advisory_/i;
@@ -18,8 +21,8 @@ const LOCKS = /\bfor\s+(?:no\s+key\s+|key\s+)?(?:update|share)\b|\b(?:insert|upd
 /** What is known about a text: how long the server needs for it. */
 class KnownText {
   /** Milliseconds that the server is expected to need: the average, and twice how much the times differ from it. */
-  expected = 0;
-  #average = 0;
+  expected = UNKNOWN;
+  average = 0;
   #count = 0;
   #difference = 0;
 
@@ -28,18 +31,13 @@ class KnownText {
     this.isRead = text.length <= LONGEST && READS.test(firstWord(text)) && !LOCKS.test(text);
   }
 
-  /** Whether it was executed before. */
-  get isProven() {
-    return this.#count > 0;
-  }
-
   /** @param {number} time that the server has needed, in milliseconds */
   answered(time) {
-    const off = this.#count === 0 ? 0 : Math.abs(time - this.#average);
+    const off = this.#count === 0 ? 0 : Math.abs(time - this.average);
     this.#count = Math.min(this.#count + 1, MEMORY);
-    this.#average += (time - this.#average) / this.#count;
+    this.average += (time - this.average) / this.#count;
     this.#difference += (off - this.#difference) / this.#count;
-    this.expected = this.#average + 2 * this.#difference;
+    this.expected = this.average + 2 * this.#difference;
   }
 }
 
@@ -58,4 +56,4 @@ class KnownTexts {
   }
 }
 
-module.exports = { KnownTexts };
+module.exports = { KnownTexts, UNKNOWN };

@@ -1,13 +1,19 @@
 'use strict';
 
 const { ConnectionError, PostgresError, UsageError } = require('../..');
-const { firstWord, isLocalSet, rejectAgain, statementsOf, throwIfAborted } = require('../core/pipeline');
+const {
+  firstWord,
+  isLocalSet,
+  rejectAgain,
+  statementsOf,
+  throwIfAborted,
+  waitsForItself
+} = require('../core/pipeline');
 const { checkConfig } = require('../core/config');
 const { keep } = require('../core/options');
 const { OwnTypes } = require('../core/requests');
 const { checkDecode } = require('../core/rows');
 const { Connections } = require('./connections');
-const { Kind } = require('./waiting');
 
 /** How many connections one request may lose. */
 const ATTEMPTS = 5;
@@ -83,13 +89,12 @@ class PoolLease extends Connections {
       for (let attempts = 1; ; attempts++) {
         throwIfAborted(options, attempts > 1);
         const use = {
-          kind: need === 'shared' ? Kind.QUERY : Kind.OWNER,
+          kind: need === 'shared' ? 'query' : 'owner',
           known,
+          isInside: waitsForItself(),
           isAnswered: false,
           since: performance.now(),
-          expected: 0,
-          isUnproven: false,
-          isWrite: false
+          expected: 0
         };
         const connection = this.take(use) ?? (await this.wait(use, options, since).catch(rejectAgain));
         const { client, pipeline } = connection;

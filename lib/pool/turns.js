@@ -3,7 +3,7 @@
 const { performance, setImmediate } = globalThis; // fake timers replace them later
 
 /** Milliseconds for which the event loop has waited for events; 0 in runtimes that do not tell. */
-const idleTime = () => performance.eventLoopUtilization?.().idle ?? 0;
+const idleTime = () => performance.nodeTiming?.idleTime ?? 0;
 
 /**
  * Tells how long answers took to arrive, without the time in which the program was busy and could not read them. An

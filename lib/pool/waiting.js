@@ -1,9 +1,9 @@
 'use strict';
 
-/** Why a request waits for a connection: it owns one until it is over, or it is a query, which may share one. */
-const Kind = Object.freeze({ OWNER: 'owner', QUERY: 'query' });
+/** Since when the first of a queue waits; Infinity if there is none. */
+const since = queue => queue.values().next().value?.use.since ?? Infinity;
 
-/** The requests that wait for a connection, in a queue for each kind. */
+/** The requests that wait for a connection: those that own one until they are over, and queries, which may share one. */
 class Waiting {
   owner = new Set();
   query = new Set();
@@ -12,9 +12,15 @@ class Waiting {
     return this.owner.size + this.query.size;
   }
 
-  /** @returns {number} since when the first of a kind waits; Infinity if there is none */
-  since(kind) {
-    return this[kind].values().next().value?.since ?? Infinity;
+  /** The two queues, the one first whose head has waited longest. */
+  get #queues() {
+    const { owner, query } = this;
+    return since(owner) <= since(query) ? [owner, query] : [query, owner];
+  }
+
+  /** @returns {number} since when the first one waits; Infinity if there is none */
+  get since() {
+    return since(this.#queues[0]);
   }
 
   /**
@@ -22,41 +28,35 @@ class Waiting {
    * @returns {{promise: Promise, reject: function(Error)}} the promise resolves to a connection
    */
   add(use) {
-    const entry = { use, since: use.since };
+    const queue = this[use.kind];
+    const entry = { use };
     entry.promise = new Promise((resolve, reject) => {
       entry.resolve = resolve;
-      entry.reject = error => this[use.kind].delete(entry) && reject(error);
+      entry.reject = error => queue.delete(entry) && reject(error);
     });
-    this[use.kind].add(entry);
+    queue.add(entry);
     return entry;
   }
 
-  /**
-   * Serves the queues, the one first whose head has waited longest.
-   * @param {function(object): object|undefined} find gives a use its connection, if there is one
-   */
+  /** @param {function(object): object|undefined} find gives a use its connection, if there is one */
   serve(find) {
-    const kinds =
-      this.since(Kind.OWNER) <= this.since(Kind.QUERY) ? [Kind.OWNER, Kind.QUERY] : [Kind.QUERY, Kind.OWNER];
-    for (const kind of kinds) {
-      for (const entry of this[kind]) {
+    for (const queue of this.#queues) {
+      for (const entry of queue) {
         const connection = find(entry.use);
         if (connection === undefined) break;
-        this[kind].delete(entry);
+        queue.delete(entry);
         entry.resolve(connection);
       }
     }
   }
 
-  /** @param {function(object): Error|undefined} errorOf a waiting request, if it is to wait no longer */
+  /** @param {function(object): Error|undefined} errorOf a waiting use, if it is to wait no longer */
   refuse(errorOf) {
-    for (const kind of Object.values(Kind)) {
-      for (const entry of this[kind]) {
-        const error = errorOf(entry);
-        if (error !== undefined) entry.reject(error);
-      }
+    for (const { use, reject } of [...this.owner, ...this.query]) {
+      const error = errorOf(use);
+      if (error !== undefined) reject(error);
     }
   }
 }
 
-module.exports = { Kind, Waiting };
+module.exports = { Waiting };

@@ -2,14 +2,14 @@
 
 const assert = require('node:assert/strict');
 const { setTimeout: sleep } = require('node:timers/promises');
-const { Connection } = require('../../lib/pool/connection');
+const { Connection, State } = require('../../lib/pool/connection');
 const { KnownTexts } = require('../../lib/pool/known-texts');
 const { Turns } = require('../../lib/pool/turns');
 const { sharedServer } = require('../support');
 const { endAfterTest } = require('../support/hooks');
 
 /** A request's use of a connection. */
-const use = known => ({ known, isAnswered: true, since: 0, expected: 0, isUnproven: false, isWrite: false });
+const use = known => ({ known, isAnswered: true, since: 0, expected: 0 });
 
 /** What is known of a text whose executions take so long. */
 function known(text, time) {
@@ -26,21 +26,23 @@ async function connection(options) {
   await made.client.connect();
   made.opened();
   await made.client.sync();
+  await made.restore();
+  made.users = 0;
   return made;
 }
 
 describe('A connection of a pool', () => {
   it('is unused when nothing is under way on it, and no cursor was left open', async () => {
     const it = await connection();
-    assert.deepEqual([it.isUnused, it.isIdle, it.isOpening, it.isOwned], [true, true, false, false]);
+    assert.deepEqual([it.isClear, it.isIdle, it.isOpening, it.isOwned], [true, true, false, false]);
     const asked = it.client.query('SELECT 1');
-    assert.equal(it.isUnused, false);
+    assert.equal(it.isClear, false);
     await asked;
     const cursor = it.client.cursor('SELECT generate_series(1, 9)', [], { batchSize: 1 });
     await cursor.next();
-    assert.equal(it.isUnused, false);
+    assert.equal(it.isClear, false);
     await cursor.return();
-    assert.equal(it.isUnused, true);
+    assert.equal(it.isClear, true);
   });
 
   it('knows its round trip when it is open: a slow query does not count', async () => {
@@ -69,7 +71,7 @@ describe('A connection of a pool', () => {
     const it = await connection();
     const [one, two, three] = [use(known('SELECT 1', 2)), use(known('UPDATE t', 3)), use(known('SELECT 1', 4))];
     for (const each of [one, two, three]) it.begin(each, it.since);
-    assert.deepEqual([it.expected, it.writes, it.unproven], [9, 1, 0]);
+    assert.deepEqual([it.expected, it.writes], [9, 1]);
     it.end(two, it.since);
     assert.deepEqual([it.expected, it.writes], [6, 0]);
     it.end(one, it.since);
@@ -100,7 +102,7 @@ describe('A connection of a pool', () => {
     const it = await connection();
     it.roundTrip = 10;
     const times = [];
-    const told = { isProven: true, isRead: true, expected: 0, answered: time => times.push(Math.round(time)) };
+    const told = { isRead: true, expected: 0, average: 0, answered: time => times.push(Math.round(time)) };
     it.turns = { since: (from, idle, now) => now - from };
     const [one, two, three, four] = [use(told), use(told), use(told), use(told)];
     it.begin(one, 1000);
@@ -143,8 +145,6 @@ describe('A connection of a pool', () => {
     const opening = it.client.connect();
     assert.equal(it.silentSince, Infinity);
     await opening;
-    assert.equal(it.silentSince, it.since);
-    it.opened();
     assert.equal(it.silentSince, Infinity);
   });
 
@@ -152,8 +152,9 @@ describe('A connection of a pool', () => {
     const it = await connection();
     await it.client.query('SET search_path TO elsewhere');
     await it.client.query('BEGIN');
-    await it.restore(true, true);
-    assert.deepEqual([it.client.transactionStatus, it.isUnused], ['I', true]);
+    it.state = State.OWNED;
+    await it.restore(true);
+    assert.deepEqual([it.client.transactionStatus, it.isClear], ['I', true]);
     assert.equal((await it.client.query('SHOW search_path')).rows[0].search_path, '"$user", public');
   });
 
@@ -162,7 +163,8 @@ describe('A connection of a pool', () => {
     await it.client.query('SET statement_timeout = 1');
     const query = it.client.query.bind(it.client);
     it.client.query = (text, ...rest) => query(text === 'DISCARD ALL' ? 'SELECT pg_sleep(1)' : text, ...rest); // which takes too long
-    await it.restore(true, true);
+    it.state = State.OWNED;
+    await it.restore(true);
     assert.equal(it.client.state, 'closed');
   });
 });

@@ -4,13 +4,15 @@ const assert = require('node:assert/strict');
 const { tracingChannel } = require('node:diagnostics_channel');
 const { execFile } = require('node:child_process');
 const { once } = require('node:events');
+const net = require('node:net');
 const { PassThrough } = require('node:stream');
 const { setTimeout: sleep } = require('node:timers/promises');
 const { promisify } = require('node:util');
 const { startProxy, startServer } = require('pg-test-fixtures');
+const { ConnectionError } = require('../..');
 const { Pool } = require('../../lib/pool');
 const { FakeServer } = require('../support/connecting');
-const { afterTest } = require('../support/hooks');
+const { endAfterTest } = require('../support/hooks');
 const { ANSWER, GREETING, commandComplete, held, message, sharedServer } = require('../support');
 const { heldTimers, opened, pass, until } = require('./pools');
 
@@ -116,6 +118,35 @@ describe('The connections of a pool', () => {
       await Promise.all(locked);
       await pool.end();
       await server.sql('DROP TABLE more_rows');
+    });
+
+    it('that wait for LOCK TABLE keep nothing from an answer that the function with the lock needs', async () => {
+      const server = await sharedServer();
+      await server.sql('CREATE TABLE locked_table AS SELECT 1 AS id');
+      for (const [size, pause] of [
+        [10, 1],
+        [10, 30],
+        [2, 1]
+      ]) {
+        const pool = await opened({ size });
+        for (let i = 0; i < 5; i++) await Promise.all([pool.query('TABLE locked_table'), pool.query('SELECT 1')]);
+        let lock;
+        const isLocked = new Promise(resolve => {
+          lock = resolve;
+        });
+        const readers = isLocked.then(() => Promise.all([1, 2, 3, 4].map(() => pool.query('TABLE locked_table'))));
+        await pool.transaction(async tx => {
+          await tx.query('LOCK locked_table');
+          lock();
+          await sleep(pause);
+          const asked = pool.query('SELECT 1', [], { statement_timeout: size > 2 ? 9000 : 50 });
+          if (size > 2) await asked;
+          else await assert.rejects(asked, { code: '57014' }); // no connection is left
+        });
+        await readers;
+        await pool.end();
+      }
+      await server.sql('DROP TABLE locked_table');
     });
 
     it('are not held up by what the program itself was busy with', async () => {
@@ -812,54 +843,47 @@ describe('The connections of a pool', () => {
       await proxy.stop();
     });
 
-    it('are tried with longer and longer pauses, also while others answer', async function () {
-      this.timeout(20000);
-      const server = await sharedServer();
-      await server.sql('CREATE ROLE limited LOGIN CONNECTION LIMIT 2');
-      const pool = await opened({ size: 6 }, { user: 'limited' });
-      let attempts = 0;
-      pool.on('error', () => {
-        attempts++;
-      });
-      const asked = Array.from({ length: 10 }, async () => {
-        for (let i = 0; i < 10; i++) await pool.query('SELECT pg_sleep(0.02)');
-      });
-      const begun = performance.now();
-      await Promise.all(asked); // a second and more, in which there would be 20 to 40 without longer pauses
-      let most = 4 + 3; // at once, and before the first two have answered
-      for (let pause = 25, time = begun; time < performance.now(); time += pause, pause = Math.min(2 * pause, 1000))
-        most++;
-      assert.ok(attempts <= most, `${attempts} of ${most}`);
-      assert.equal(pool.stats.connected, 2);
-      await pool.end();
-      await server.sql('DROP ROLE limited');
+    it('are tried with pauses that are twice as long each time, up to two seconds', async () => {
+      const timers = heldTimers();
+      const socket = async () => {
+        throw new ConnectionError('nothing there');
+      };
+      const pool = new Pool({ socket }, { acquire_timeout: 0 });
+      pool.lease.reached = true;
+      const asked = assert.rejects(pool.query('SELECT 1'), { code: '08003' });
+      for (const longest of [50, 100, 200, 400, 800, 1600, 2000, 2000]) {
+        const pause = () => timers.find(({ isUnreferenced }) => !isUnreferenced); // the other one is the alarm's
+        while (pause() === undefined) await new Promise(setImmediate);
+        const [{ callback, delay }] = timers.splice(timers.indexOf(pause()), 1);
+        assert.ok(delay >= longest / 2 && delay <= longest, `${delay} of ${longest}`);
+        callback();
+      }
+      pool.destroy();
+      await asked;
     });
 
-    it('are tried with pauses of two seconds at most', async () => {
-      const proxy = await startProxy({ target: await sharedServer() });
-      const options = { size: 1, acquire_timeout: 0 };
-      const pool = await opened(options, { host: proxy.host, port: proxy.port, connect_timeout: 0 });
-      await pool.query('SELECT 1');
-      const { setTimeout: wait } = global;
-      const pauses = [];
-      afterTest(() => {
-        global.setTimeout = wait;
-      });
-      global.setTimeout = (callback, time, ...args) => {
-        if (time > 20 && time < 29000) pauses.push(time); // the alarm has longer ones
-        return wait(callback, 0, ...args);
-      };
+    it('are tried with pauses, also while another one answers', async () => {
+      const { config } = await sharedServer();
       let attempts = 0;
-      pool.on('error', () => {
-        if (++attempts === 16) pool.destroy();
-      });
-      proxy.refuse();
-      proxy.reset();
-      await assert.rejects(pool.query('SELECT 1', [], { idempotent: true }));
-      global.setTimeout = wait;
-      const longest = Math.max(...pauses);
-      assert.ok(longest > 500 && longest <= 2000, `${pauses}`);
-      await proxy.stop();
+      const socket = async () => {
+        if (++attempts > 1) throw new ConnectionError('no more');
+        const connected = net.connect(config.port, config.host);
+        await once(connected, 'connect');
+        return connected;
+      };
+      const timers = heldTimers();
+      const pool = endAfterTest(new Pool({ ...config, sslmode: 'disable', socket }, { size: 4 }));
+      const ask = () => Promise.all(Array.from({ length: 10 }, () => pool.query('SELECT pg_sleep(0.001)')));
+      for (let i = 0; i < 10; i++) await ask();
+      assert.ok(attempts <= 1 + 3 + 3, `${attempts}`); // at once, and once more when the first one has answered
+      for (let i = 0; i < 3; i++) {
+        const before = attempts;
+        for (const { callback, delay } of timers.splice(0)) if (delay <= 2000) callback();
+        await ask();
+        await ask();
+        assert.equal(attempts, before + 1);
+      }
+      timers.restore();
     });
 
     for (const [who, drop] of [
@@ -887,12 +911,14 @@ describe('The connections of a pool', () => {
       pool.once('connect', () => proxy.next().then(connection => connection.stall()));
       let over = false;
       const opening = once(pool, 'connect');
+      const text = 'SELECT pg_sleep(0.001)';
+      Object.assign(pool.lease.common.knownTexts.of(text), { expected: 9, answered() {} }); // not twice in 10 ms
       const asked = Array.from({ length: 5 }, async () => {
-        while (!over) await pool.query('SELECT pg_sleep(0.001)');
+        while (!over) await pool.query(text);
       });
       await opening;
       pass(1000);
-      await until(() => pool.stats.pending === 5);
+      await until(() => pool.stats.pending === 2);
       assert.equal(pool.stats.connected, 1);
       over = true;
       await Promise.all(asked);

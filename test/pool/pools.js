@@ -29,6 +29,29 @@ function pass(time) {
   });
 }
 
+/**
+ * Loads files anew, in which globals are those of the test while they are loaded.
+ * @returns {Object<string, object>} what they export, by file
+ */
+function freshly(files, globals) {
+  const saved = Object.getOwnPropertyDescriptors(globalThis);
+  const loaded = files.map(file => [file, require.cache[file]]);
+  const put = descriptors => {
+    for (const name of Object.keys(globals)) Object.defineProperty(globalThis, name, descriptors[name]);
+  };
+  put(Object.fromEntries(Object.entries(globals).map(([name, value]) => [name, { value, configurable: true }])));
+  try {
+    for (const file of files) delete require.cache[file];
+    return Object.fromEntries(files.map(file => [file, require(file)]));
+  } finally {
+    put(saved);
+    for (const [file, before] of loaded) {
+      delete require.cache[file];
+      if (before !== undefined) require.cache[file] = before;
+    }
+  }
+}
+
 /** Replaces setTimeout and clearTimeout. @returns {object[]} the timers that are set */
 function heldTimers() {
   const set = [];
@@ -55,4 +78,4 @@ function heldTimers() {
   return set;
 }
 
-module.exports = { heldTimers, opened, pass, until };
+module.exports = { freshly, heldTimers, opened, pass, until };

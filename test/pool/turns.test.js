@@ -1,57 +1,84 @@
 'use strict';
 
 const assert = require('node:assert/strict');
-const { setTimeout: sleep } = require('node:timers/promises');
-const { Turns, idleTime } = require('../../lib/pool/turns');
+const { freshly } = require('./pools');
 
-/** Keeps the event loop busy. */
-function block(time) {
-  for (const end = performance.now() + time; performance.now() < end;);
-}
+const FILE = require.resolve('../../lib/pool/turns');
 
-/** Measures from now on, while `work` runs. @returns {Promise<number[]>} what is told, and what the clock tells */
-async function measured(work) {
+/** The turns of an event loop that the test turns. */
+function loop(clock = { now: 1000, idle: 500 }) {
+  const next = [];
+  const performance = { now: () => clock.now, nodeTiming: 'idle' in clock ? {} : undefined };
+  if ('idle' in clock) Object.defineProperty(performance.nodeTiming, 'idleTime', { get: () => clock.idle });
+  const setImmediate = callback => {
+    next.push(callback);
+    return {};
+  };
+  const { Turns, idleTime } = freshly([FILE], { performance, setImmediate })[FILE];
   const turns = new Turns();
-  let isNeeded = true;
-  turns.count(() => isNeeded);
-  const [from, idle] = [performance.now(), idleTime()];
-  await work();
-  const now = performance.now();
-  isNeeded = false;
-  return [turns.since(from, idle, now), now - from];
+  const from = clock.now;
+  const idle = idleTime();
+  return {
+    turns,
+    wait(time) {
+      clock.now += time;
+      clock.idle += time;
+    },
+    work(time) {
+      clock.now += time;
+    },
+    turn() {
+      for (const callback of next.splice(0)) callback();
+    },
+    get told() {
+      return turns.since(from, idle, clock.now);
+    }
+  };
 }
 
 describe('The turns of the event loop', () => {
-  it('tell the time for which the loop has waited', async () => {
-    const [told, took] = await measured(() => sleep(30));
-    assert.ok(told > 20 && told <= took, `${told} of ${took}`);
+  it('tell the time for which the loop has waited', () => {
+    const it = loop();
+    it.turns.count(() => true);
+    it.wait(30);
+    assert.equal(it.told, 30);
+    it.turn();
+    it.wait(5);
+    assert.equal(it.told, 35);
   });
 
-  it('do not tell the time in which the program was busy, and could not read', async () => {
-    const [told, took] = await measured(async () => {
-      await sleep(5);
-      block(50);
-      await new Promise(setImmediate);
-    });
-    assert.ok(took > 50 && told < took - 45, `${told} of ${took}`);
+  it('do not tell the time in which the program was busy, and could not read', () => {
+    const it = loop();
+    it.turns.count(() => true);
+    it.wait(5);
+    it.work(50);
+    it.turn(); // after which what came meanwhile is read
+    assert.equal(it.told, 5);
   });
 
-  it('tell the time of turns that found nothing, even if the program is always busy', async () => {
-    const [told, took] = await measured(async () => {
-      for (let i = 0; i < 30; i++) {
-        block(2);
-        await new Promise(setImmediate);
-      }
-    });
-    assert.ok(told > took / 2, `${told} of ${took}`);
+  it('tell the time of turns that found nothing, even if the program is always busy', () => {
+    const it = loop();
+    it.turns.count(() => true);
+    for (let i = 0; i < 30; i++) {
+      it.work(2);
+      it.turn();
+    }
+    assert.equal(it.told, 58); // all but the last one
   });
 
-  it('are not counted when they are not needed any more', async () => {
-    const turns = new Turns();
+  it('are not counted when they are not needed any more', () => {
+    const it = loop();
     let asked = 0;
-    turns.count(() => ++asked < 3);
-    turns.count(() => assert.fail());
-    for (let i = 0; i < 10; i++) await new Promise(setImmediate);
+    it.turns.count(() => ++asked < 3);
+    it.turns.count(() => assert.fail());
+    for (let i = 0; i < 10; i++) it.turn();
     assert.equal(asked, 3);
+  });
+
+  it('tell the time of the clock in a runtime that does not tell how long the loop was idle', () => {
+    const it = loop({ now: 1000 });
+    it.turns.count(() => true);
+    it.work(50);
+    assert.equal(it.told, 50);
   });
 });

@@ -39,10 +39,14 @@ function runInside(scope, work) {
   return storage.run(context, work);
 }
 
-/** @returns {boolean} whether the running code belongs to a transaction that a request in this scope would wait for */
+/**
+ * @param {Scope} [scope] of a request
+ * @returns {boolean} whether the running code belongs to a transaction that the request would wait for; without a
+ *   scope, to any transaction
+ */
 function waitsForItself(scope) {
   for (let context = storage?.getStore(); context !== undefined; context = context.outer) {
-    if (!context.scope.ended && context.scope.isInside(scope)) return true;
+    if (!context.scope.ended && (scope === undefined || context.scope.isInside(scope))) return true;
   }
   return false;
 }
