@@ -270,7 +270,6 @@ describe('The policy of a pool, in virtual time', () => {
       const { fresh, warm } = await simulated('ours', 40, async (time, ask) => {
         const random = numbers(3);
         const round = async text => {
-          const seen = new Set();
           const begun = time.now;
           // The first execution on a connection is slower: the server plans, and other programs run.
           await times(1000, i => ask(text, i < SIZE ? first * random() : QUICK / 10));
