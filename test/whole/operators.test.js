@@ -18,33 +18,76 @@ const { slow } = require('../support/kit');
 const root = path.join(__dirname, '../..');
 const turn = () => new Promise(setImmediate);
 
-/** What happens, as the rows of the table say it. */
-const ROWS = [
-  ...fs
-    .readFileSync(path.join(root, 'lib/DEPLOYING.md'), 'utf8')
-    .split('## What you see')[1]
-    .split('\n## ')[0]
-    .matchAll(/^\| ([a-z][\w ]*)[:|]/gm)
-]
-  .map(([, what]) => what.trim())
-  .slice(1);
+/** The rows of the table: what happens, and the names of metrics, of which the later ones leave out the beginning. */
+const ROWS = fs
+  .readFileSync(path.join(root, 'lib/DEPLOYING.md'), 'utf8')
+  .split('## What you see')[1]
+  .split('\n## ')[0]
+  .split('\n')
+  .filter(line => /^\| [a-z]/.test(line))
+  .slice(1)
+  .map(line => {
+    const [, what, , , metrics] = line.split('|');
+    const names = [...metrics.matchAll(/`((?:db\.client)?\.[\w.]+)`/g)].map(([, name]) =>
+      name.replace(/^\./, 'db.client.connection.')
+    );
+    return { what: what.split(':')[0].trim(), metrics: names };
+  });
+
+/** OpenTelemetry's meter, as far as opentelemetry.mjs needs it. `seen` has what was recorded, by name. */
+function fakeMeter() {
+  const seen = {};
+  const note = (name, value, attributes) => (seen[name] ??= []).push({ value, ...attributes });
+  const instrument = name => ({
+    name,
+    record: (...given) => note(name, ...given),
+    add: (...given) => note(name, ...given)
+  });
+  let look;
+  return {
+    seen,
+    createHistogram: instrument,
+    createCounter: instrument,
+    createObservableUpDownCounter: instrument,
+    addBatchObservableCallback: callback => (look = callback),
+    removeBatchObservableCallback: () => (look = undefined),
+    collect: () => look({ observe: ({ name }, ...given) => note(name, ...given) })
+  };
+}
 
 describe('What an operator sees', () => {
-  let config, seen;
+  let config, instrument, meter, seen, stop;
   const onend = query => seen.push(query);
   const { asyncEnd } = tracingChannel('quickgres:query');
   before(async () => {
     ({ config } = await sharedServer());
+    ({ instrument } = await import('../recipes/opentelemetry.mjs'));
   });
   beforeEach(() => {
     seen = [];
+    meter = fakeMeter();
+    stop = () => {};
     asyncEnd.subscribe(onend);
   });
-  afterEach(() => asyncEnd.unsubscribe(onend));
+  afterEach(() => {
+    stop();
+    asyncEnd.unsubscribe(onend);
+  });
+
+  /** A pool whose metrics the meter gets. */
+  function measured(...given) {
+    const pool = endAfterTest(new Pool(...given));
+    stop = instrument({ meter, pools: { main: pool } });
+    return pool;
+  }
+
+  /** What the metric of queries has recorded of an error. */
+  const failures = () =>
+    meter.seen['db.client.operation.duration'].map(each => each['error.type']).filter(type => type !== undefined);
 
   /** A pool, and the function that lets its owner end. */
   async function owned(options) {
-    const pool = endAfterTest(new Pool(config, options));
+    const pool = measured(config, options);
     await pool.query('SELECT 1');
     let finish;
     const owner = pool.transaction(async tx => {
@@ -57,16 +100,19 @@ describe('What an operator sees', () => {
 
   const happens = {
     'slow query': async () => {
-      const pool = endAfterTest(new Pool(config));
+      const pool = measured(config);
       const running = pool.query('SELECT pg_sleep(0.05)');
       while (!pool.stats.holders.some(({ text }) => text === 'SELECT pg_sleep(0.05)')) await turn();
       await running;
       const { duration, firstByte } = seen.find(({ text }) => text.includes('pg_sleep'));
       assert.ok(duration >= 49 && firstByte > 0);
+      assert.ok(meter.seen['db.client.operation.duration'].some(({ value }) => value >= 0.049));
     },
     exhaustion: async () => {
       const { pool, finish, owner } = await owned({ size: 1, acquire_timeout: 50 });
       const refused = pool.query('SELECT 2');
+      meter.collect();
+      assert.equal(meter.seen['db.client.connection.pending_requests'][0].value, 1);
       assert.equal(pool.stats.waiting, 1);
       assert.equal(pool.stats.owned, 1);
       await assert.rejects(refused, { code: '53300', message: /SELECT '…'/ });
@@ -75,6 +121,10 @@ describe('What an operator sees', () => {
       finish();
       await Promise.all([owner, waiting]);
       assert.ok(seen.find(({ text }) => text === 'SELECT 3').waited > 0);
+      assert.deepEqual(meter.seen['db.client.connection.timeouts'], [
+        { value: 1, 'db.client.connection.pool.name': 'main' }
+      ]);
+      assert.ok(meter.seen['db.client.connection.wait_time'].some(({ value }) => value > 0));
     },
     leak: async () => {
       const { pool, finish, owner } = await owned({ size: 2 });
@@ -82,21 +132,25 @@ describe('What an operator sees', () => {
       assert.deepEqual([isOwned, text], [true, "SELECT '…'"]);
       await turn();
       assert.ok(pool.stats.holders[0].time > time);
+      meter.collect();
+      const used = meter.seen['db.client.connection.count'].find(each => each['db.client.connection.state'] === 'used');
+      assert.equal(used.value, 1);
       finish();
       await owner;
     },
     outage: async () => {
       const errors = [];
-      const pool = endAfterTest(new Pool({ ...config, host: '127.0.0.1', port: 1 }));
+      const pool = measured({ ...config, host: '127.0.0.1', port: 1 });
       pool.on('error', error => errors.push(error));
       await assert.rejects(pool.query('SELECT 4'), { name: 'ConnectionError', message: /ECONNREFUSED/ });
       assert.equal(seen[0].error.name, 'ConnectionError');
       assert.equal(pool.stats.connected, 0);
       await turn();
       assert.equal(errors.length, 1);
+      assert.deepEqual(failures(), ['ECONNREFUSED']);
     },
     failover: async () => {
-      const pool = endAfterTest(new Pool(config, { size: 1 }));
+      const pool = measured(config, { size: 1 });
       await pool.query('SELECT 5');
       const lost = once(pool, 'error');
       const error = await pool.query('SELECT pg_terminate_backend(pg_backend_pid())').catch(error => error);
@@ -104,6 +158,7 @@ describe('What an operator sees', () => {
       await pool.query('SELECT 5');
       const [before, failed, after] = seen;
       assert.equal(failed.error, error);
+      assert.deepEqual(failures(), [error.code]);
       assert.ok(before.processId > 0 && after.processId > 0 && before.processId !== after.processId);
     },
     'pooler in transaction mode': async () => {
@@ -123,7 +178,7 @@ describe('What an operator sees', () => {
       assert.match(warnings[0], /statement_cache: 0/);
     },
     'slow reader': async () => {
-      const pool = endAfterTest(new Pool(config));
+      const pool = measured(config);
       const reader = slow();
       const text = "SELECT repeat('x', 1000) FROM generate_series(1, 100000)";
       const reading = pool.queryTo(reader, text, [], { stall_timeout: 50 });
@@ -133,12 +188,25 @@ describe('What an operator sees', () => {
         message: /took nothing for .*stall_timeout/
       });
       assert.equal(seen.find(each => each.text === text).error.code, '57014');
+      assert.deepEqual(failures(), ['57014']);
     }
   };
 
-  it('is in a table whose rows are tested here', () => assert.deepEqual(ROWS, Object.keys(happens)));
+  it('is in a table whose rows are tested here', () =>
+    assert.deepEqual(
+      ROWS.map(({ what }) => what),
+      Object.keys(happens)
+    ));
 
-  for (const [what, test] of Object.entries(happens)) it(`of this: ${what}`, test);
+  for (const { what, metrics } of ROWS) {
+    it(`of this, with the metrics that the table names: ${what}`, async () => {
+      await happens[what]();
+      assert.deepEqual(
+        metrics.filter(name => meter.seen[name] === undefined),
+        []
+      );
+    });
+  }
 
   it('is printed with NODE_DEBUG=quickgres, and nothing without it', async () => {
     const program = `
