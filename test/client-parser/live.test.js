@@ -370,7 +370,7 @@ describe('live', () => {
     Object.assign(globalThis, { fetch, setTimeout: wait });
     await page.return();
     await ended;
-    const longest = Math.max(...pauses.filter(time => time < 40000));
+    const longest = Math.max(...pauses.filter(time => time !== 60000));
     assert.ok(longest > 5000 && longest <= 30000, `${longest}`);
   });
 });
