@@ -117,7 +117,8 @@ class Settings {
     const names = this.values.filter((_, index) => index % 2 === 0);
     const text = `SELECT ${this.#each((kept, i) => `pg_catalog.set_config($${i + 1}, pg_catalog.substr(pg_catalog.current_setting('${kept}'), 2), true), pg_catalog.set_config('${kept}', '', true)`)}
       WHERE pg_catalog.current_setting('quickgres.before_${this.depth}_0', true) OPERATOR(pg_catalog.<>) ''`;
-    submit(new PutBackRequest(text, names, 0, true, undefined, DROPPED), scope).catch(() => {}); // the block has failed
+    const request = new PutBackRequest(text, names, 0, true, undefined, DROPPED);
+    promised(() => submit(request, scope)).catch(() => {}); // the block has failed, or is that of a savepoint
   }
 
   /**

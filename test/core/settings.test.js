@@ -437,6 +437,29 @@ describe('A session with settings', () => {
     });
   });
 
+  it('of a transaction leaves nothing pending, so that a pool gives its connection to others', async () => {
+    const client = await connected();
+    const pool = endAfterTest(new Pool((await sharedServer()).config, { size: 1 }));
+    for (const session of [client, pool]) {
+      for (let i = 0; i < 3; i++) {
+        await session
+          .transaction(async tx => {
+            await as(tx, 1).query('SELECT 1');
+            await tx.transaction(inner => as(inner, 2).query('SELECT 1/0')).catch(() => {});
+            const mine = as(tx, 3);
+            await tx.transaction(() => assert.rejects(mine.query('SELECT 1'), { code: '25001' }));
+            const late = mine.query('SELECT pg_sleep(60)', [], { statement_timeout: 10 });
+            await assert.rejects(late, { name: 'TimeoutError' });
+            if (i === 1) throw new Error('enough');
+          })
+          .catch(() => {});
+      }
+    }
+    assert.equal(client.pending, 0);
+    await pool.query('SELECT 1');
+    assert.deepEqual([pool.stats.idle, pool.stats.pending, pool.stats.owned], [1, 0, 0]);
+  });
+
   it('of a transaction has them for each of its requests, in one flight, behind which they are as before', async () => {
     const { client, wire } = await proxied();
     const now =

@@ -179,7 +179,7 @@ class Pipeline {
       request.resolve = null; // giving it up later would reject a promise that no caller has
       throw error;
     }
-    this.pending++;
+    if (!request.internal) this.pending++;
     return promise;
   }
 
@@ -263,7 +263,7 @@ class Pipeline {
 
   /** Sends a request that had to wait, unless it was given up. */
   #sendWaiting(request) {
-    if (!request.pending) return void this.pending--;
+    if (!request.pending) return void (request.internal || this.pending--);
     try {
       this.send(request);
     } catch (error) {
