@@ -76,7 +76,7 @@ export interface CacheSession {
    * @param text SQL
    * @param values of its parameters
    * @param piece SQL with its values, in place of text and values
-   * @param more values and options, where `npx quickgres types` may know the values
+   * @param more values and options
    * @param options those of `Client.query` without `stream`, and tags, max_age, stale_while_revalidate
    * @returns a reader that is not shared; rejects as `Client.query`
    */
@@ -96,7 +96,7 @@ export interface CacheSession {
    * @param text SQL
    * @param values of its parameters
    * @param piece SQL with its values, in place of text and values
-   * @param more values and options, where `npx quickgres types` may know the values
+   * @param more values and options
    * @param options those of `Client.queryTo`, and tags, max_age, stale_while_revalidate
    * @returns what was written; rejects as `Client.queryTo`
    */
@@ -110,7 +110,7 @@ export interface CacheSession {
    * @param text SQL
    * @param values of its parameters
    * @param piece SQL with its values, in place of text and values
-   * @param more values and options, where `npx quickgres types` may know the values
+   * @param more values and options
    * @param options of the query
    * @returns the key of the answer, for `invalidate`
    * @throws {TypeError|RangeError} as the query would

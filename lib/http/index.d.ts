@@ -47,7 +47,7 @@ export interface CachedRespondOptions extends RespondOptions, CacheOptions {}
  * @param text SQL
  * @param values of its parameters
  * @param piece SQL with its values, in place of text and values
- * @param more values and options, where `npx quickgres types` may know the values
+ * @param more values and options
  * @param options those of `queryTo` without `end`, and as, status, emptyStatus, compress, formulas
  * @returns what was written, before compression; rejects as `queryTo`. If nothing was written, the handler can still
  *   respond

@@ -86,7 +86,7 @@ export class Live extends EventEmitter {
    * @param text SQL of a SELECT
    * @param values of its parameters
    * @param piece SQL with its values, in place of text and values
-   * @param more values and options, where `npx quickgres types` may know the values
+   * @param more values and options
    * @param options those of `respond`, and tags, settings
    * @returns resolves when the reader has left; rejects as `respond`, with a UsageError for a result that is too
    *   large (54000) or not of a SELECT (0A000), and with a ConnectionError if there is no room (53300). Then the

@@ -46,10 +46,7 @@ export interface WebSocketFunction {
  */
 export function webSocket(proxy: WebSocketProxy): WebSocketFunction;
 
-/**
- * The option `socket` of a config in a Cloudflare Worker. It opens connections and does TLS itself, according to
- * `sslmode`.
- */
+/** The type of `workersSocket`, which does TLS itself, according to `sslmode`. */
 export interface WorkersSocket {
   /**
    * Opens a connection by cloudflare:sockets.
@@ -61,9 +58,5 @@ export interface WorkersSocket {
   readonly encrypts: true;
 }
 
-/**
- * The option `socket` of a config in a Cloudflare Worker: connections by cloudflare:sockets. The runtime always
- * verifies the certificate, for the host and by public authorities: `sslrootcert` other than `system`, and `sslcert`,
- * are refused.
- */
+/** The option `socket` of a config in a Cloudflare Worker: connections by cloudflare:sockets. */
 export const workersSocket: WorkersSocket;
