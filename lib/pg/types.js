@@ -3,7 +3,7 @@
 // node-postgres' `types`: how values become JavaScript's, by type OID and format.
 
 const path = require('node:path');
-const { decoders, exact } = require('../..');
+const { decoders, exact, oid } = require('../..');
 
 const INTERVAL = /^(?:(\S+) years? ?)?(?:(\S+) mons? ?)?(?:(\S+) days? ?)?(?:([+-])?(\d+):(\d\d):(\d\d)(\.\d+)?)?$/;
 
@@ -137,68 +137,12 @@ const types = new TypeOverrides({
 });
 for (const name of ['getTypeParser', 'setTypeParser']) types[name] = types[name].bind(types);
 
-types.builtins = {
-  BOOL: 16,
-  BYTEA: 17,
-  CHAR: 18,
-  INT8: 20,
-  INT2: 21,
-  INT4: 23,
-  REGPROC: 24,
-  TEXT: 25,
-  OID: 26,
-  TID: 27,
-  XID: 28,
-  CID: 29,
-  JSON: 114,
-  XML: 142,
-  PG_NODE_TREE: 194,
-  SMGR: 210,
-  PATH: 602,
-  POLYGON: 604,
-  CIDR: 650,
-  FLOAT4: 700,
-  FLOAT8: 701,
-  ABSTIME: 702,
-  RELTIME: 703,
-  TINTERVAL: 704,
-  CIRCLE: 718,
-  MACADDR8: 774,
-  MONEY: 790,
-  MACADDR: 829,
-  INET: 869,
-  ACLITEM: 1033,
-  BPCHAR: 1042,
-  VARCHAR: 1043,
-  DATE: 1082,
-  TIME: 1083,
-  TIMESTAMP: 1114,
-  TIMESTAMPTZ: 1184,
-  INTERVAL: 1186,
-  TIMETZ: 1266,
-  BIT: 1560,
-  VARBIT: 1562,
-  NUMERIC: 1700,
-  REFCURSOR: 1790,
-  REGPROCEDURE: 2202,
-  REGOPER: 2203,
-  REGOPERATOR: 2204,
-  REGCLASS: 2205,
-  REGTYPE: 2206,
-  UUID: 2950,
-  TXID_SNAPSHOT: 2970,
-  PG_LSN: 3220,
-  PG_NDISTINCT: 3361,
-  PG_DEPENDENCIES: 3402,
-  TSVECTOR: 3614,
-  TSQUERY: 3615,
-  GTSVECTOR: 3642,
-  REGCONFIG: 3734,
-  REGDICTIONARY: 3769,
-  JSONB: 3802,
-  REGNAMESPACE: 4089,
-  REGROLE: 4096
-};
+/** OIDs by names in capitals. */
+types.builtins = Object.fromEntries(
+  Object.keys(oid)
+    .filter(name => !name.startsWith('_'))
+    .map(name => [name.toUpperCase(), oid[name]])
+);
 
 const {
   25: string,
@@ -223,60 +167,31 @@ const READ = {
 };
 
 /** Parsers by format, made of decoders and a conversion to node-postgres' values. */
-for (const [format, convert, ...oids] of [
+for (const [format, convert, names] of [
   [
     'text',
     undefined,
-    16,
-    17,
-    21,
-    23,
-    26,
-    114,
-    199,
-    651,
-    700,
-    701,
-    791,
-    1000,
-    1001,
-    1005,
-    1007,
-    1008,
-    1009,
-    1014,
-    1015,
-    1021,
-    1022,
-    1028,
-    1040,
-    1041,
-    1183,
-    1184,
-    1231,
-    1270,
-    2951,
-    3802,
-    3807,
-    3907
+    'bool bytea int2 int4 oid json _json _cidr float4 float8 _money _bool _bytea _int2 _int4 ' +
+      '_regproc _text _bpchar _varchar _float4 _float8 _oid _macaddr _inet _time timestamptz _numeric ' +
+      '_timetz _uuid jsonb _jsonb _numrange'
   ],
-  ['text', toPoint, 600, 1017],
-  ['text', toCircle, 718],
-  ['text', String, 1016],
-  ['text', dateOf, 1185],
-  ['text', localOf, 1082, 1114, 1115, 1182],
-  ['text', text => new PostgresInterval(text), 1186, 1187],
-  ['binary', undefined, 16, 21, 23, 25, 26, 701, 1000, 1007, 1008, 1009, 1184],
-  ['binary', String, 20],
-  ['binary', Math.fround, 700],
-  ['binary', Number, 1016, 1700],
-  ['binary', toLocal, 1114]
+  ['text', toPoint, 'point _point'],
+  ['text', toCircle, 'circle'],
+  ['text', String, '_int8'],
+  ['text', dateOf, '_timestamptz'],
+  ['text', localOf, 'date timestamp _timestamp _date'],
+  ['text', text => new PostgresInterval(text), 'interval _interval'],
+  ['binary', undefined, 'bool int2 int4 text oid float8 _bool _int4 _regproc _text timestamptz'],
+  ['binary', String, 'int8'],
+  ['binary', Math.fround, 'float4'],
+  ['binary', Number, '_int8 numeric'],
+  ['binary', toLocal, 'timestamp']
 ]) {
-  for (const oid of oids) {
-    const read = READ[oid][format === 'text' ? 0 : 1];
+  for (const name of names.split(' ')) {
+    const read = READ[oid[name]][format === 'text' ? 0 : 1];
     const decode = convert === undefined ? read : (...place) => mapAll(read(...place), convert);
     const parse = value => (value === null ? null : decode(Buffer.from(value), 0, Buffer.byteLength(value)));
-    types.setTypeParser(oid, format, Object.assign(parse, { [DECODE]: decode }));
+    types.setTypeParser(oid[name], format, Object.assign(parse, { [DECODE]: decode }));
   }
 }
 
