@@ -37,6 +37,10 @@ const KEPT_BYTES = 8192;
 /** Takes a result that nothing wants. */
 const DROPPED = { start() {}, receiveData() {}, receive() {} };
 
+/** @param {function(number): boolean} [takes] whether a parameter takes JSON */
+const hasList = (values, takes = () => true) =>
+  Array.isArray(values) && values.some((value, i) => value instanceof List && takes(i));
+
 /**
  * The extended query protocol: [Parse Describe] Bind Execute Sync.
  * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-EXT-QUERY
@@ -92,6 +96,8 @@ class QueryRequest extends Request {
       writer.parse(statement.name, text, statement.paramTypes);
       writer.describe('S', statement.name);
       statements.parsed(statement);
+      // The answer tells whether a list is JSON: what is sent behind it would keep it from being repeated.
+      if (hasList(values)) carrier.barrier = true;
     }
     const names = portal === '' ? statement.bindNames : Buffer.from(`${portal}\0${statement.name}\0`, 'latin1');
     if (this.json !== undefined) statement.json ??= this.json;
@@ -153,10 +159,10 @@ class QueryRequest extends Request {
     const isList =
       parses &&
       error.code === '22P02' &&
-      statement.json?.size > 0 &&
-      this.values?.some?.((value, i) => value instanceof List && statement.takesJson(i));
+      this.json === undefined &&
+      hasList(this.values, i => statement.takesJson(i));
     if (isList) this.json = statement.json;
-    this.stale = !bound && (isStale(error) || isList);
+    this.stale = !bound && (isList || (this.cache && isStale(error)));
     this.receiver?.drop?.(); // other requests must not wait for a slow reader
     super.fail(error);
   }
@@ -177,12 +183,12 @@ class QueryRequest extends Request {
   }
 
   canResend() {
-    return this.stale && this.cache && this.values !== null;
+    return this.stale && this.values !== null;
   }
 
   reset() {
     super.reset();
-    this.cache = false; // repeat it once, and without relying on a Parse that may fail
+    if (this.json === undefined) this.cache = false; // repeat it once, and without relying on a Parse that may fail
   }
 
   drop() {
