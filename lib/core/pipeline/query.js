@@ -157,12 +157,13 @@ class QueryRequest extends Request {
     if (error.code === '26000') error = reasonOf(error, statement.failure, status);
     // With the types known, a list is JSON.
     const isList =
+      this.cache &&
       parses &&
       error.code === '22P02' &&
       this.json === undefined &&
       hasList(this.values, i => statement.takesJson(i));
     if (isList) this.json = statement.json;
-    this.stale = !bound && (isList || (this.cache && isStale(error)));
+    this.stale = !bound && (isList ? 'list' : this.cache && isStale(error));
     this.receiver?.drop?.(); // other requests must not wait for a slow reader
     super.fail(error);
   }
@@ -186,9 +187,9 @@ class QueryRequest extends Request {
     return this.stale && this.values !== null;
   }
 
-  reset() {
+  reset(stale = this.stale) {
     super.reset();
-    if (this.json === undefined) this.cache = false; // repeat it once, and without relying on a Parse that may fail
+    if (stale !== 'list') this.cache = false; // repeat it once, and without relying on a Parse that may fail
   }
 
   drop() {

@@ -178,7 +178,7 @@ Object.assign(Request.prototype, {
   simple: false, // it is a Query message, which includes a Sync
   reads: false, // the first word of its text is that of a read
   settings: undefined, // sent in front of it, see lib/core/settings.js
-  stale: false, // it failed because of a stale statement
+  stale: false, // it failed because of a stale statement, or ('list') of a list for json
   traced: false,
   unwatch: undefined // ends the watch of its signal and time limit
 });

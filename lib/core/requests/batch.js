@@ -131,10 +131,11 @@ class BatchRequest extends Request {
   }
 
   reset() {
+    const { stale } = this.queries[this.index];
     super.reset();
     this.index = 0;
     for (const query of this.queries) {
-      query.reset();
+      query.reset(stale);
       if (query.receiver !== undefined) query.receiver.rows = [];
     }
   }

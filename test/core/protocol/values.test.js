@@ -517,6 +517,25 @@ describe('A list for json', () => {
     );
   });
 
+  it('is JSON in requests that are sent together, though the server has not seen their text: the first one is sent alone', async () => {
+    for (const session of [await connected(), endAfterTest(new Pool((await sharedServer()).config, { size: 1 }))]) {
+      const asked = LISTS.map(list => session.query('SELECT $1::jsonb AS j', [list]));
+      assert.deepEqual(
+        (await Promise.all(asked)).map(({ rows }) => rows[0].j),
+        LISTS
+      );
+      const results = await session.batch([
+        ['SELECT $1::json AS j, $2::int[] AS a', [[1], []]],
+        ['SELECT $1::json AS j', [[2]]],
+        ['SELECT $1::json AS j', [[3]]]
+      ]);
+      assert.deepEqual(
+        results.map(({ rows }) => rows[0].j),
+        [[1], [2], [3]]
+      );
+    }
+  });
+
   it('is never stored as {}: by values, set, copyFrom, batch, and in a block that has not seen the text, json refuses it', async () => {
     const client = await connected();
     await table(client);
