@@ -256,6 +256,7 @@ class Connections {
         connection.opened();
         await connection.restore();
         connection.users = 0;
+        connection.since = performance.now(); // the time of connecting is no idle time
         this.#released(connection);
       },
       () => {}

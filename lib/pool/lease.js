@@ -34,7 +34,7 @@ function refuseLasting(text) {
     const word = firstWord(each);
     if (!LASTING.test(word) || (word === 'set' && isLocalSet(each))) continue;
     throw new UsageError(
-      `${word.toUpperCase()} would outlive this transaction or cursor of a pool, and reach other users of the connection: ` +
+      `${word.toUpperCase()} would outlive this transaction or cursor of a pool: ` +
         'write SET LOCAL, use with(), which ends with the request, or connection(), which resets the session',
       '0A000'
     );

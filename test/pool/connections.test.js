@@ -584,6 +584,15 @@ describe('The connections of a pool', () => {
       assert.equal((await pool.query('SELECT 1 AS n')).rows[0].n, 1);
     });
 
+    it('not when connecting took longer than idle_timeout: a new one serves the request that waits for it', async () => {
+      const pool = new Pool((await sharedServer()).config, { idle_timeout: 1 }); // connecting takes longer
+      endAfterTest(pool);
+      let connects = 0;
+      pool.on('connect', () => connects++);
+      await pool.query('SELECT 1');
+      assert.equal(connects, 1);
+    });
+
     it('when they have not been used for idle_timeout since a transaction that waited for them was aborted', async () => {
       const pool = await opened({ size: 1, idle_timeout: 30 });
       const { call, release } = await held();
