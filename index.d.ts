@@ -1516,7 +1516,7 @@ export interface Config<D extends boolean = boolean> extends Partial<Record<Runt
   max_buffer_bytes?: Choice<number | string>;
   /**
    * Whether to ask the database for its own types in the first flight, so that `decode: true` and JSON make arrays of
-   * arrays of enums, domains and types of extensions. Default: true in a Pool whose `decode` is true, else false.
+   * arrays of enums, domains and types of extensions. Default: true unless `decode` is false.
    */
   fetch_types?: boolean | null | undefined;
   /** What columns become, unless a query says otherwise. Default: true. */

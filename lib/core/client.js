@@ -75,7 +75,7 @@ class Client extends Steps {
     /** 'new', 'connecting', 'open', 'ending' or 'closed' */
     this.state = 'new';
     this.#ending = this.#connecting = undefined;
-    this.#common.ownTypes = this.#config?.fetch_types ? new requests.OwnTypes() : undefined;
+    this.#common.ownTypes = requests.ownTypesFor(this.#config);
     const pipeline = (this.#pipeline = new Pipeline(
       {
         notice: (...message) => this.#message('notice', 'onNotice', ...message),
@@ -151,9 +151,8 @@ class Client extends Steps {
       const config = later.resolve(this.#config, port === undefined ? undefined : { port, host, ssl });
       if (signal.aborted) throw signal.reason;
       pipeline.configure(config);
-      // With a limit of unanswered requests, others would wait for the answer.
       const { ownTypes, silent } = pipeline.common;
-      if (ownTypes?.isKnown === false && pipeline.maxPipeline === Infinity)
+      if (ownTypes?.isKnown === false && !config.parameters.replication)
         pipeline.begin(new requests.OwnTypesRequest(ownTypes));
       const connected = later.connect(
         config,

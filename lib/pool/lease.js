@@ -11,7 +11,7 @@ const {
 } = require('../core/pipeline');
 const { checkConfig } = require('../core/config');
 const { keep } = require('../core/options');
-const { OwnTypes } = require('../core/requests');
+const { ownTypesFor } = require('../core/requests');
 const { checkDecode } = require('../core/rows');
 const { Connections } = require('./connections');
 
@@ -55,10 +55,12 @@ class PoolLease extends Connections {
     super(config, options, emit);
     this.scope = null;
     this.learns = options.size > 1; // a request of a pool of one has no other connection
-    const decode = config?.decode ?? true;
-    const ownTypes = (config?.fetch_types ?? decode !== false) ? new OwnTypes() : undefined;
     /** See Pipeline. */
-    this.common = { ...options.common, decoding: { decode, plain: true }, ownTypes };
+    this.common = {
+      ...options.common,
+      decoding: { decode: config?.decode ?? true, plain: true },
+      ownTypes: ownTypesFor(config)
+    };
   }
 
   keep(text, values) {

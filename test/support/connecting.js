@@ -235,7 +235,14 @@ class FakeServer {
     this.server.listen(where);
     await once(this.server, 'listening');
     this.port = this.server.address().port;
-    this.config = { host: '127.0.0.1', port: this.port, user: 'someone', database: 'd', connect_timeout: 20 };
+    this.config = {
+      host: '127.0.0.1',
+      port: this.port,
+      user: 'someone',
+      database: 'd',
+      connect_timeout: 20,
+      fetch_types: false
+    };
     return this;
   }
 

@@ -33,7 +33,8 @@ async function connected(config) {
 }
 
 /**
- * A client of the shared server that is connected through a proxy of its own; both are gone after the test.
+ * A client of the shared server that is connected through a proxy of its own and sends nothing of its own; both are
+ * gone after the test.
  * @param {object} [config] of the client
  * @param {object} [options] of the proxy: `delay`, `record`
  * @returns {Promise<{client: Client, proxy: object, wire: object}>} wire: the proxy's connection
@@ -41,7 +42,7 @@ async function connected(config) {
 async function proxied(config, options) {
   const proxy = await startProxy({ target: await sharedServer(), record: true, ...options });
   afterTest(() => proxy.stop());
-  const client = await connected({ host: proxy.host, port: proxy.port, ...config });
+  const client = await connected({ host: proxy.host, port: proxy.port, fetch_types: false, ...config });
   return { client, proxy, wire: proxy.connections[0] };
 }
 

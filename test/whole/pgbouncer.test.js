@@ -26,6 +26,9 @@ const PARTS = {
     });
     assert.equal(row.n, 8);
   },
+  async 'arrays of the types of the database'(client) {
+    assert.deepEqual((await client.query("SELECT '{a,NULL}'::pooled_mood[] AS moods")).rows[0].moods, ['a', null]);
+  },
   async errors(client) {
     const works = Array.from({ length: 200 }, (_, i) => client.query('SELECT 100 / $1::int AS n', [i % 7]));
     const results = await Promise.allSettled(works);
@@ -201,7 +204,9 @@ for (const [mode, { parts, config }] of Object.entries(MODES)) {
     before(async function () {
       skipUnless(this, 'pgbouncer');
       const server = await sharedServer();
-      await server.sql('DROP TABLE IF EXISTS pooled; CREATE TABLE pooled (i int)');
+      await server.sql(
+        "DROP TABLE IF EXISTS pooled; DROP TYPE IF EXISTS pooled_mood; CREATE TABLE pooled (i int); CREATE TYPE pooled_mood AS ENUM ('a')"
+      );
       bouncer = await startPgBouncer({ target: server, mode, poolSize: 3 });
     });
 
@@ -211,7 +216,10 @@ for (const [mode, { parts, config }] of Object.entries(MODES)) {
     });
 
     afterEach(() => client.end());
-    after(() => bouncer?.stop());
+    after(async () => {
+      await bouncer?.stop();
+      await (await sharedServer()).sql('DROP TYPE IF EXISTS pooled_mood');
+    });
 
     for (const [name, part] of Object.entries(parts)) it(`carries ${name}`, () => part(client));
 

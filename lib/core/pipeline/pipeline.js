@@ -220,9 +220,10 @@ class Pipeline {
     return this.head ?? this.#tail;
   }
 
-  /** Whether a request or a transaction is not over. */
+  /** Whether a request of the caller or a transaction is not over; one of the library's own can only be the first. */
   get waited() {
-    return this.head !== null || this.scopes.root.first !== null;
+    const first = this.head ?? this.scopes.root.first;
+    return first !== null && !(first.internal && first.next === null);
   }
 
   /** Queues a scope, to be entered when its turn comes; throws like `submit`. */

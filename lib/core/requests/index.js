@@ -28,9 +28,9 @@ module.exports = {
   get DescribeRequest() {
     return require('./describe').DescribeRequest;
   },
-  get OwnTypes() {
-    return later.ownTypes.OwnTypes;
-  },
+  /** @returns {OwnTypes|undefined} if connections of a config are to ask for them */
+  ownTypesFor: config =>
+    (config?.fetch_types ?? config?.decode !== false) ? new later.ownTypes.OwnTypes() : undefined,
   get OwnTypesRequest() {
     return later.ownTypes.OwnTypesRequest;
   },

@@ -1,16 +1,19 @@
 'use strict';
 
 const { UsageError } = require('../protocol');
-const { RowReader, arrayOf, decoders, hasNames, isName, oid } = require('../rows');
+const rows = require('../rows');
 const { QueryRequest } = require('../pipeline');
+
+const { RowReader, hasNames, isName, oid } = rows;
 
 /**
  * Types with an array that are the database's own; an array of rows of a table is no use without their columns.
- * Elements of a domain may be arrays themselves.
+ * Elements of a domain may be arrays themselves. A new server process answers subqueries sooner than joins.
  */
-const TEXT = `SELECT t.oid, typarray, typtype, typbasetype, typname, nspname, pg_catalog.pg_type_is_visible(t.oid), typdelim
-  FROM pg_catalog.pg_type t JOIN pg_catalog.pg_namespace n ON n.oid = typnamespace LEFT JOIN pg_catalog.pg_class c ON c.oid = typrelid
-  WHERE typarray >= 16384 AND (typtype <> 'c' OR relkind = 'c')`;
+const TEXT = `SELECT oid, typarray, typtype, typbasetype, typname, (SELECT nspname FROM pg_catalog.pg_namespace n WHERE n.oid = typnamespace),
+    pg_catalog.pg_type_is_visible(oid), typdelim
+  FROM pg_catalog.pg_type t
+  WHERE typarray >= 16384 AND (typtype <> 'c' OR (SELECT relkind FROM pg_catalog.pg_class c WHERE c.oid = typrelid) = 'c')`;
 
 /** The OID of text[]. */
 const TEXTS = 1009;
@@ -36,15 +39,16 @@ class OwnTypes {
 
   /** @param {string[][]} rows of the query */
   take(all) {
+    const { arrayOf, decoders } = rows;
     this.#maps = new WeakMap();
     this.#names = new Map();
     for (const [typeOid, , , , name, schema, isVisible] of all) {
       this.#names.set(`${schema}.${name}`, Number(typeOid));
       if (isVisible === 't') this.#names.set(name, Number(typeOid));
     }
-    const rows = all.filter(([, , kind, , , , , delimiter]) => kind !== 'c' && delimiter === ',');
-    const types = (this.#types = new Map(rows.map(([typeOid, ...type]) => [typeOid, type])));
-    const arrays = new Set(rows.map(([, array]) => array));
+    const own = all.filter(([, , kind, , , , , delimiter]) => kind !== 'c' && delimiter === ',');
+    const types = (this.#types = new Map(own.map(([typeOid, ...type]) => [typeOid, type])));
+    const arrays = new Set(own.map(([, array]) => array));
     const elementOf = typeOid => {
       const [, kind, base] = types.get(typeOid) ?? [];
       return kind === 'd'
@@ -56,9 +60,9 @@ class OwnTypes {
             : oid.record;
     };
     this.isKnown = true;
-    this.elements = new Map(rows.map(([typeOid, array]) => [Number(array), elementOf(typeOid)]));
-    this.decoders = rows.length === 0 ? undefined : { ...decoders };
-    this.forms = rows.length === 0 ? undefined : {};
+    this.elements = new Map(own.map(([typeOid, array]) => [Number(array), elementOf(typeOid)]));
+    this.decoders = own.length === 0 ? undefined : { ...decoders };
+    this.forms = own.length === 0 ? undefined : {};
     const decoderOf = typeOid => (this.decoders[typeOid] ??= arrayOf(decoderOf(this.elements.get(typeOid))));
     for (const array of this.elements.keys()) decoderOf(array);
   }
@@ -96,21 +100,17 @@ class OwnTypes {
     for (const [typeOid, [array]] of this.#types) {
       const own = map.get(Number(typeOid));
       if (!map.has(Number(array)))
-        map.set(Number(array), own === undefined ? this.decoders[array] : arrayOf(pairOf(own)));
+        map.set(Number(array), own === undefined ? this.decoders[array] : rows.arrayOf(pairOf(own)));
     }
     return map;
   }
 }
 
-const {
-  25: [asText]
-} = decoders;
-
 /** @returns {[Decoder, Decoder]} of a decoder, which may be a function of a column's string or bytes */
 const pairOf = own =>
   typeof own !== 'function'
     ? own
-    : [(...place) => own(asText(...place)), (bytes, start, end) => own(bytes.subarray(start, end))];
+    : [(...place) => own(rows.decoders[25][0](...place)), (bytes, start, end) => own(bytes.subarray(start, end))];
 
 /** Asks for them. It is not the caller's, and nothing fails with it. */
 class OwnTypesRequest extends QueryRequest {

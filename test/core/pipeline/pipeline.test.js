@@ -248,7 +248,7 @@ describe('What a connection that is lost rejects', () => {
   });
 
   it('has one for each of the first thousand requests, and one for all others', async () => {
-    const client = await connected();
+    const client = await connected({ fetch_types: false });
     const asked = Array.from({ length: 1100 }, () => client.query('SELECT pg_sleep(60)'));
     await new Promise(setImmediate); // now they have left
     client.destroy();

@@ -2,7 +2,7 @@
 
 const assert = require('node:assert/strict');
 const { PassThrough } = require('node:stream');
-const { startProxy } = require('pg-test-fixtures');
+const { startProxy, startServer } = require('pg-test-fixtures');
 const { Client, decoders, exact } = require('../../..');
 const { ResponseCache } = require('../../../lib/cache');
 const { Pool } = require('../../../lib/pool');
@@ -126,15 +126,15 @@ describe('Arrays of the types of a database', () => {
     }
   });
 
-  it('are asked for by a client whose config has fetch_types, again by each connection, and by no other', async () => {
-    const client = endAfterTest(new Client({ ...config, fetch_types: true }));
+  it('are asked for by each connection of a client, unless its config has fetch_types: false', async () => {
+    const client = endAfterTest(new Client(config));
     const early = client.query(TEXT);
     await client.connect();
     assert.deepEqual((await early).objects[0], ROW);
     await client.end();
     await client.connect();
     assert.deepEqual((await client.query(TEXT)).objects[0], ROW);
-    const plain = await connected({ database: DATABASE });
+    const plain = await connected({ database: DATABASE, fetch_types: false });
     assert.equal((await plain.query(TEXT)).rows[0].ages, '{1,2}');
     assert.equal((await pooled({ fetch_types: false }).query(TEXT)).rows[0].ages, '{1,2}');
     assert.equal((await pooled({ decode: { 23: Number } }).query(TEXT)).rows[0].ages, '{1,2}');
@@ -142,6 +142,26 @@ describe('Arrays of the types of a database', () => {
       name: 'TypeError',
       message: /fetch_types must be a boolean/
     });
+  });
+
+  it('are asked for without a flight of their own, but with max_pipeline: 1, and never with decode: false or replication', async () => {
+    const target = await startServer({ external: false, settings: { wal_level: 'logical' } });
+    afterTest(() => target.stop());
+    const proxy = await startProxy({ target, delay: 10, record: true });
+    afterTest(() => proxy.stop());
+    const asked = async more => {
+      const client = endAfterTest(new Client({ ...target.config, host: proxy.host, port: proxy.port, ...more }));
+      client.connect();
+      if (more.replication) await client.simpleQuery('IDENTIFY_SYSTEM');
+      else assert.equal((await client.query('SELECT 1 AS n')).rowCount, 1);
+      const { recorded, stats } = proxy.connections.at(-1);
+      return [String(recorded.toServer).includes('pg_catalog.pg_type'), stats.flights.toServer];
+    };
+    const [, least] = await asked({ fetch_types: false });
+    assert.deepEqual(await asked({}), [true, least]);
+    assert.deepEqual(await asked({ max_pipeline: 1 }), [true, least + 1]);
+    assert.deepEqual(await asked({ decode: false }), [false, least]);
+    assert.equal((await asked({ replication: 'database' }))[0], false);
   });
 
   it('stay text if the database does not tell, and nothing fails', async () => {
@@ -169,8 +189,8 @@ describe('Arrays of the types of a database', () => {
       "SELECT 'sad'::mood AS a, '{ok,NULL}'::mood[] AS b, 7::age AS c, '{1}'::age[] AS d, '2020-01-01'::timestamptz AS e, 9::int8 AS f, '{3}'::older[] AS g";
     const row = { a: 'SAD', b: ['OK', null], c: 7, d: [1], e: 'at 2020', f: 9n, g: [3] };
     for (const map of [decode, new Map(Object.entries(decode).map(([key, value]) => [Number(key) || key, value]))]) {
-      const client = await connected({ database: DATABASE, fetch_types: true });
-      const own = await connected({ database: DATABASE, fetch_types: true, decode: map });
+      const client = await connected({ database: DATABASE });
+      const own = await connected({ database: DATABASE, decode: map });
       for (const result of [
         await client.query(text, [], { decode: map }),
         (await client.batch([[text, [], { decode: map }]]))[0],
@@ -191,14 +211,14 @@ describe('Arrays of the types of a database', () => {
 
   it('whose name the database does not have reject the query, which is the first with them', async () => {
     const refused = { name: 'UsageError', code: '42704', message: /'nothing', which is no type of the database/ };
-    const client = await connected({ database: DATABASE, fetch_types: true });
+    const client = await connected({ database: DATABASE });
     const decode = { nothing: String };
     await assert.rejects(client.query('SELECT 1', [], { decode }), refused);
     await assert.rejects(client.batch([['SELECT 1', [], { decode }]]), refused);
     await assert.rejects(client.simpleQuery('SELECT 1', { decode }), refused);
     await assert.rejects(client.cursor('SELECT 1', [], { decode }).next(), refused);
     await assert.rejects(pooled({ decode }).query('SELECT 1'), refused);
-    await assert.rejects((await connected({ database: DATABASE })).query('SELECT 1', [], { decode }), {
+    await assert.rejects((await connected({ database: DATABASE, fetch_types: false })).query('SELECT 1', [], { decode }), {
       code: '42704',
       message: /fetch_types/
     });
