@@ -66,8 +66,10 @@ type Columns<T, V> = object & { readonly [K in keyof T]: V };
 /** The compiler would try a signature with a literal in it before those for COPY. */
 type TextFormat = 0;
 
-/** Options of a query that decodes whatever its session does. */
-type WithDecode = { decode: true | Exclude<Decode, boolean>; stream?: undefined };
+/** Options of a query that decodes whatever its session does, of one that does as its session, and of any. */
+type WithDecode = { decode: Exclude<Decode, false>; stream?: undefined };
+type AsSession = { decode?: undefined; stream?: undefined };
+type WithoutStream = { stream?: undefined };
 
 /** A column of a result, as RowDescription describes it. */
 export interface Column {
@@ -417,8 +419,8 @@ export type ListedRow<X, D> = X extends Listed
 /** A column as a string, which is one of its labels if it is an enum. */
 type AsText<V> = unknown extends V ? string | null : V extends null ? V : [V] extends [string] ? V : string;
 
-/** Whether a session decodes, by its own type: Session<false> may stand where a Session is expected. */
-type Decodes<S> = S extends { transaction(work: (tx: Transaction<infer D>) => any, options?: any): any } ? D : boolean;
+/** Whether a session decodes. */
+type Decodes<S> = S extends { readonly decode: infer D } ? (D extends false ? false : true) : boolean;
 type AsConfigured = { decode?: undefined; stream?: undefined; format?: TextFormat | undefined };
 type WithMode<B> = { decode: B; stream?: undefined; format?: TextFormat | undefined };
 
@@ -431,11 +433,26 @@ type BatchArguments<E> = E extends Listed
     ? readonly [X, ...Arguments<X, [options?: BatchOptions]>]
     : BatchQuery;
 /** Queries whose rows have the types R, which are not inferred if some texts have types. */
-type BatchOf<R> = [Listed] extends [never]
-  ? { readonly [I in keyof R]: BatchQuery }
+type BatchOf<R, D> = [Listed] extends [never]
+  ? { readonly [I in keyof R]: QueryOf<R[I], D> }
   : [R] extends [infer Q]
-    ? { readonly [I in keyof Q]: BatchQuery }
+    ? { readonly [I in keyof Q]: QueryOf<Q[I], D> }
     : never;
+/** A query of a batch whose row is a T, which has to be decoded if its columns are no strings. */
+type QueryOf<T, D> =
+  T extends Columns<T, ColumnValue>
+    ? BatchQuery
+    : D extends false
+      ? DecodedQuery
+      :
+          | string
+          | Sql
+          | readonly [text: string, values?: Values, options?: BatchOptions & AsSession]
+          | readonly [piece: Sql, options?: BatchOptions & AsSession]
+          | DecodedQuery;
+type DecodedQuery =
+  | readonly [text: string, values: Values | undefined, options: BatchOptions & WithDecode]
+  | readonly [piece: Sql, options: BatchOptions & WithDecode];
 type BatchRow<E, D> = E extends Listed
   ? ListedRow<E, D>
   : E extends readonly [infer X extends Listed, any?]
@@ -669,13 +686,14 @@ export interface Settings {
 
 /**
  * The base of Client, Pool and transactions: the type of a parameter that takes any of them. D is whether it
- * decodes: if not, columns are strings or Buffers, and a row's type T that says otherwise does not compile.
+ * decodes: if not, columns are strings or Buffers, a row's type T that says otherwise does not compile, and the
+ * session is no `Session`. `Session<boolean>` takes both.
  */
-export abstract class Session<D extends boolean = true> extends EventEmitter {
+export abstract class Session<out D extends boolean = true> extends EventEmitter {
   protected constructor();
 
   /** How queries decode columns unless they say otherwise: the config's `decode`. */
-  readonly decode: Decode | undefined;
+  readonly decode: D extends false ? false : Exclude<Decode, false>;
 
   /**
    * Sends a query at once, without waiting for earlier ones. Each query fails by itself. T is the type of a row.
@@ -694,10 +712,14 @@ export abstract class Session<D extends boolean = true> extends EventEmitter {
     piece: Sql,
     options: QueryOptions<S> & { stream: S; idempotent?: false | undefined }
   ): Promise<S>;
-  query<T extends object = AnyColumns>(piece: UnnamedSql, options: QueryOptions & WithDecode): Promise<RowReader<T>>;
   query<T extends Columns<T, Decoded<D, ColumnValue>> = AnyColumns>(
     piece: UnnamedSql,
-    options?: QueryOptions & { stream?: undefined }
+    options?: QueryOptions & AsSession
+  ): Promise<RowReader<T>>;
+  query<T extends object = AnyColumns>(piece: UnnamedSql, options: QueryOptions & WithDecode): Promise<RowReader<T>>;
+  query<T extends Columns<T, ColumnValue> = AnyColumns>(
+    piece: UnnamedSql,
+    options: QueryOptions & WithoutStream
   ): Promise<RowReader<T>>;
   query<X extends Listed, S>(
     this: S,
@@ -739,15 +761,20 @@ export abstract class Session<D extends boolean = true> extends EventEmitter {
     values: Values | undefined,
     options: QueryOptions<S> & { stream: S; idempotent?: false | undefined }
   ): Promise<S>;
+  query<T extends Columns<T, Decoded<D, ColumnValue>> = AnyColumns, X extends string = string>(
+    text: OtherText<X>,
+    values: Values | undefined,
+    options: QueryOptions & AsSession
+  ): Promise<RowReader<T>>;
   query<T extends object = AnyColumns, X extends string = string>(
     text: OtherText<X>,
     values: Values | undefined,
     options: QueryOptions & WithDecode
   ): Promise<RowReader<T>>;
-  query<T extends Columns<T, Decoded<D, ColumnValue>> = AnyColumns, X extends string = string>(
+  query<T extends Columns<T, ColumnValue> = AnyColumns, X extends string = string>(
     text: OtherText<X>,
     values: Values | undefined,
-    options: QueryOptions & { stream?: undefined }
+    options: QueryOptions & WithoutStream
   ): Promise<RowReader<T>>;
   query<X extends Listed, const B extends boolean>(
     text: X,
@@ -781,7 +808,7 @@ export abstract class Session<D extends boolean = true> extends EventEmitter {
     ...more: [Listed] extends [never] ? None : [options?: RequestOptions]
   ): Promise<{ -readonly [I in keyof B]: RowReader<BatchRow<B[I], Decodes<S>>> }>;
   batch<R extends readonly object[] = never>(
-    queries: BatchOf<R>,
+    queries: BatchOf<R, D>,
     options?: RequestOptions
   ): Promise<{ -readonly [I in keyof R]: RowReader<R[I]> }>;
 
@@ -817,17 +844,26 @@ export abstract class Session<D extends boolean = true> extends EventEmitter {
    * @returns an async iterable of rows; `break` closes the cursor
    * @throws {TypeError|RangeError} for bad input
    */
+  cursor<T extends Columns<T, Decoded<D, ColumnValue>> = AnyColumns>(
+    piece: Sql,
+    options?: CursorOptions & AsSession
+  ): Cursor<T>;
   cursor<T extends object = AnyColumns>(piece: Sql, options: CursorOptions & WithDecode): Cursor<T>;
-  cursor<T extends Columns<T, Decoded<D, ColumnValue>> = AnyColumns>(piece: Sql, options?: CursorOptions): Cursor<T>;
+  cursor<T extends Columns<T, ColumnValue> = AnyColumns>(piece: Sql, options: CursorOptions): Cursor<T>;
+  cursor<T extends Columns<T, Decoded<D, ColumnValue>> = AnyColumns, X extends string = string>(
+    text: OtherText<X>,
+    values?: Values,
+    options?: CursorOptions & AsSession
+  ): Cursor<T>;
   cursor<T extends object = AnyColumns, X extends string = string>(
     text: OtherText<X>,
     values: Values | undefined,
     options: CursorOptions & WithDecode
   ): Cursor<T>;
-  cursor<T extends Columns<T, Decoded<D, ColumnValue>> = AnyColumns, X extends string = string>(
+  cursor<T extends Columns<T, ColumnValue> = AnyColumns, X extends string = string>(
     text: OtherText<X>,
-    values?: Values,
-    options?: CursorOptions
+    values: Values | undefined,
+    options: CursorOptions
   ): Cursor<T>;
   cursor<X extends Listed, S>(
     this: S,
@@ -903,7 +939,7 @@ export abstract class Session<D extends boolean = true> extends EventEmitter {
 declare const block: unique symbol;
 
 /** What the function of `transaction` gets: the type of a parameter that takes no client and no pool. */
-export interface Transaction<D extends boolean = true> extends Session<D> {
+export interface Transaction<out D extends boolean = true> extends Session<D> {
   /** Marks the type alone; no object has it. */
   readonly [block]: true;
 }
@@ -925,7 +961,7 @@ export interface ClientEvents {
 }
 
 /** One connection to a PostgreSQL server. `Client<false>` is one whose config has `decode: false`. */
-export class Client<D extends boolean = true> extends Session<D> {
+export class Client<out D extends boolean = true> extends Session<D> {
   /** Text format of results. */
   static readonly STRING: 0;
   /** Binary format of results. */
@@ -1403,7 +1439,7 @@ export type RuntimeParameter =
  * you omit is taken from the environment (PGHOST, PGUSER, …), then the default.
  * https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-PARAMKEYWORDS
  */
-export interface Config<D extends boolean = boolean> extends Partial<Record<RuntimeParameter, Setting>> {
+export interface Config<D extends boolean = true> extends Partial<Record<RuntimeParameter, Setting>> {
   /** A `postgresql://` URL or a `key=value` string, beside options such as `decode`. Default: none. */
   connectionString?: string | URL | null | undefined;
   /**

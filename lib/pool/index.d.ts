@@ -56,12 +56,12 @@ export interface PoolHolder {
 export type WaitReason = 'owner' | 'query';
 
 /** The events of a pool. None needs a listener. */
-export interface PoolEvents {
+export interface PoolEvents<D extends boolean = true> {
   /**
    * Fires for each new connection, before any other query. Queries sent in the listener run first; later the client
    * belongs to the pool's requests.
    */
-  connect: [client: Client<any>];
+  connect: [client: Client<D>];
   /** A connection was lost or could not be made, including that of `listen`. */
   error: [error: Error];
 }
@@ -100,7 +100,7 @@ export interface TracedWait {
  * with a ConnectionError after `end()` (08003), and with a UsageError (0A000) for statements that change a session,
  * such as BEGIN, SET and LISTEN.
  */
-export class Pool<D extends boolean = true> extends Session<D> {
+export class Pool<out D extends boolean = true> extends Session<D> {
   /**
    * @param config of the clients, which decode unless it says `decode: false`
    * @param options of the pool
@@ -140,7 +140,7 @@ export class Pool<D extends boolean = true> extends Session<D> {
   /** Closes the connections now, and rejects all requests. @param error the cause */
   destroy(error?: Error): void;
 
-  on<E extends keyof PoolEvents>(event: E, listener: (...args: PoolEvents[E]) => void): this;
-  once<E extends keyof PoolEvents>(event: E, listener: (...args: PoolEvents[E]) => void): this;
-  off<E extends keyof PoolEvents>(event: E, listener: (...args: PoolEvents[E]) => void): this;
+  on<E extends keyof PoolEvents>(event: E, listener: (...args: PoolEvents<D>[E]) => void): this;
+  once<E extends keyof PoolEvents>(event: E, listener: (...args: PoolEvents<D>[E]) => void): this;
+  off<E extends keyof PoolEvents>(event: E, listener: (...args: PoolEvents<D>[E]) => void): this;
 }

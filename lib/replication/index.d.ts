@@ -106,7 +106,7 @@ export type Change<Row = Record<string, any>> =
     });
 
 /** Options of `changes`. */
-export interface ChangesOptions {
+export interface ChangesOptions<D extends boolean = true> {
   /** Names of the publications whose tables are followed. No default. */
   publication: string | readonly string[];
   /**
@@ -118,7 +118,7 @@ export interface ChangesOptions {
    * Called when a slot was made, before its first change, with a transaction that sees what was committed before the
    * slot begins. If it rejects, so does the loop, and no lasting slot is left. Default: none.
    */
-  snapshot?: ((tx: Session) => void | Promise<void>) | undefined;
+  snapshot?: ((tx: Session<D>) => void | Promise<void>) | undefined;
   /** What values are, as in queries. Default: the config's `decode`, else true. */
   decode?: Decode | undefined;
   /** See `replicate`: after four intervals without a message the connection is lost, and replaced. Default: 10000. */
@@ -137,9 +137,9 @@ export interface ChangesOptions {
  * @returns the changes; `break` ends the replication
  * @throws {TypeError} for wrong options
  */
-export function changes<Row = Record<string, any>>(
-  config: Config | string | URL,
-  options: ChangesOptions
+export function changes<Row = Record<string, any>, D extends boolean = true>(
+  config: Config<D> | string | URL,
+  options: ChangesOptions<D>
 ): AsyncGenerator<Change<Row>, undefined, void>;
 
 /** Decodes the messages of the plugin pgoutput. */

@@ -1,6 +1,6 @@
 // What must not compile: each line below a comment.
 
-import { Client, ConnectionError, RowReader, Transaction, UsageError, array, oid } from 'quickgres';
+import { Client, ConnectionError, RowReader, Session, Transaction, UsageError, array, oid } from 'quickgres';
 import { ResponseCache } from 'quickgres/cache';
 import { rows } from 'quickgres/client-parser';
 import { respond } from 'quickgres/http';
@@ -12,6 +12,7 @@ declare const raw: Client<false>;
 declare const cache: ResponseCache;
 declare const pool: Pool;
 declare function inTransaction(tx: Transaction): Promise<void>;
+declare function withValues(session: Session): Promise<void>;
 interface User {
   id: number;
   is_admin: boolean;
@@ -217,6 +218,36 @@ raw.transaction(tx => tx.query<User>('SELECT id, is_admin FROM users'));
 new Pool({ decode: false }).query<User>('SELECT id, is_admin FROM users');
 // @ts-expect-error text columns are no Buffers
 raw.query<{ id: Buffer }>('SELECT id FROM users');
+// @ts-expect-error a client that gives strings is no session of values
+withValues(raw);
+// @ts-expect-error nor is such a pool
+withValues(new Pool({ decode: false }));
+// @ts-expect-error nor its transaction
+raw.transaction(tx => withValues(tx));
+// @ts-expect-error nor the client that it lends
+new Pool({ decode: false }).connection(withValues);
+// @ts-expect-error nor a session of it with settings
+withValues(raw.with({ 'app.tenant': 1 }));
+// @ts-expect-error nor one of which it is not known
+withValues(null! as Session<boolean>);
+// @ts-expect-error nor is a session of values one of strings
+((session: Session<false>) => session)(client);
+// @ts-expect-error columns of a query with decode: false are strings
+client.query<{ n: number }>('SELECT 1 AS n', [], { decode: false });
+// @ts-expect-error and with a piece of SQL
+pool.query<{ n: number }>(sql`SELECT 1 AS n`, { decode: false });
+// @ts-expect-error and with a time limit
+pool.query<{ n: number }>('SELECT 1 AS n', [], { decode: false, statement_timeout: 5 });
+// @ts-expect-error and in a transaction
+pool.transaction(tx => tx.query<{ n: number }>('SELECT 1 AS n', [], { decode: false }));
+// @ts-expect-error and of a cursor
+pool.cursor<{ n: number }>('SELECT 1 AS n', [], { decode: false });
+// @ts-expect-error and of a cursor of a piece
+pool.cursor<{ n: number }>(sql`SELECT 1 AS n`, { decode: false });
+// @ts-expect-error and in a batch
+pool.batch<[{ n: number }]>([['SELECT 1 AS n', [], { decode: false }]]);
+// @ts-expect-error and in a batch of a client that gives strings
+raw.batch<[{ n: number }]>(['SELECT 1 AS n']);
 // @ts-expect-error a pool is no transaction
 inTransaction(pool);
 // @ts-expect-error nor is a client

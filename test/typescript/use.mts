@@ -93,6 +93,29 @@ async function pluck<T extends object, K extends keyof T>(
   return (await client.query<T>(text)).structs.map(row => row.get(name));
 }
 
+/** A client's result may stand where a session's is expected, whose rows are objects in a pool. */
+async function sessions(client: Client, raw: Client<false>): Promise<void> {
+  const ofSession: (session: Session) => Promise<RowReader<{ n: number }>> = session => session.query('SELECT 1 AS n');
+  const ofClient: RowReader<{ n: number }> = await client.query<{ n: number }>('SELECT 1 AS n');
+  for (const result of [ofClient, await ofSession(client), await client.transaction(ofSession)])
+    assert.equal(result.rows[0]?.n, 1);
+  const modes: [true | object, false] = [client.decode, raw.decode];
+  assert.deepEqual(modes, [true, false]);
+  const either: Session<boolean>[] = [client, raw, client.with({ 'app.a': '1' })];
+  for (const session of either) assert.equal(String((await session.query('SELECT 1 AS n')).rows[0]?.n), '1');
+  const { rows } = await client.query<{ n: string | null }>('SELECT 1 AS n', [], { decode: false });
+  assert.equal(rows[0]?.n, '1');
+  const decoded = await raw.batch<[{ n: number }]>([['SELECT 1 AS n', [], { decode: true }]]);
+  assert.equal(decoded[0].rows[0]?.n, 1);
+  const some = await client.batch<[{ n: number }, { n: string | null }]>([
+    ['SELECT 1 AS n', [], { cache: false }],
+    ['SELECT 1 AS n', [], { decode: false }]
+  ]);
+  assert.deepEqual([some[0].rows[0]?.n, some[1].rows[0]?.n], [1, '1']);
+  const limited = { statement_timeout: 60000, cache: false };
+  assert.equal((await client.query<{ n: number }>('SELECT 1 AS n', [], limited)).one().n, 1);
+}
+
 async function queries(client: Client): Promise<void> {
   same<string[], typeof names>(true);
   const users = await all<User>(client, USER);
@@ -190,10 +213,11 @@ async function queries(client: Client): Promise<void> {
   const statement: StatementOptions = { cache: false };
   const batchOptions: BatchOptions = { ...statement, decode: true };
   const query: BatchQuery = ['SELECT 1 AS n', [], batchOptions];
+  const typedQuery = ['SELECT 1 AS n', [], { ...statement, decode: true }] as const;
   const abortable: Abortable = { signal: new AbortController().signal, statement_timeout: 10000 };
   const readers = await client.batch([query, 'SELECT 2'], abortable);
   same<typeof readers, RowReader[]>(true);
-  const [one, two] = await client.batch<[{ n: number }, User]>([query, USER]);
+  const [one, two] = await client.batch<[{ n: number }, User]>([typedQuery, USER]);
   same<typeof two, RowReader<User>>(true);
   assert.equal(one.rows[0]?.n, 1);
   const simpleOptions: SimpleQueryOptions = { ...abortable, decode: { ...decoders, ...exact } };
@@ -385,6 +409,10 @@ export default async function use(config: Config & { host: string; port: number 
   const client = new Client(config);
   await client.connect();
   for (const part of [queries, blocks, streams, events, errors]) await part(client);
+  const raw = new Client({ ...config, decode: false });
+  await raw.connect();
+  await sessions(client, raw);
+  await raw.end();
   await client.end();
   await life(config);
 }

@@ -4,7 +4,7 @@ const { UsageError } = require('../protocol');
 const rows = require('../rows');
 const { QueryRequest } = require('../pipeline');
 
-const { RowReader, hasNames, isName, oid } = rows;
+const { RowReader, hasNames, isName } = rows;
 
 /**
  * Types with an array that are the database's own; an array of rows of a table is no use without their columns.
@@ -54,10 +54,10 @@ class OwnTypes {
       return kind === 'd'
         ? elementOf(base)
         : kind === 'e'
-          ? oid.text
+          ? rows.oid.text
           : typeOid in decoders || arrays.has(typeOid)
             ? Number(typeOid)
-            : oid.record;
+            : rows.oid.record;
     };
     this.isKnown = true;
     this.elements = new Map(own.map(([typeOid, array]) => [Number(array), elementOf(typeOid)]));
@@ -88,7 +88,7 @@ class OwnTypes {
     for (const [key, decoder] of decode instanceof Map ? decode : Object.entries(decode)) {
       const typeOid = !isName(key)
         ? Number(key)
-        : (this.#names.get(key) ?? (Object.hasOwn(oid, key) ? oid[key] : undefined));
+        : (this.#names.get(key) ?? (Object.hasOwn(rows.oid, key) ? rows.oid[key] : undefined));
       if (typeOid === undefined)
         throw new UsageError(
           `decode has the name '${key}', which is no type of the database, or not in its search_path: write 'schema.name'`,
