@@ -444,12 +444,11 @@ type QueryOf<T, D> =
     ? BatchQuery
     : D extends false
       ? DecodedQuery
-      :
-          | string
-          | Sql
-          | readonly [text: string, values?: Values, options?: BatchOptions & AsSession]
-          | readonly [piece: Sql, options?: BatchOptions & AsSession]
-          | DecodedQuery;
+      : | string
+        | Sql
+        | readonly [text: string, values?: Values, options?: BatchOptions & AsSession]
+        | readonly [piece: Sql, options?: BatchOptions & AsSession]
+        | DecodedQuery;
 type DecodedQuery =
   | readonly [text: string, values: Values | undefined, options: BatchOptions & WithDecode]
   | readonly [piece: Sql, options: BatchOptions & WithDecode];

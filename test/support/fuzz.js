@@ -281,7 +281,14 @@ async function client(random) {
       callback();
     }
   });
-  const instance = new Client({ user: 'x', database: 'x', sslmode: 'disable', socket, connect_timeout: 5, fetch_types: false });
+  const instance = new Client({
+    user: 'x',
+    database: 'x',
+    sslmode: 'disable',
+    socket,
+    connect_timeout: 5,
+    fetch_types: false
+  });
   const connecting = instance.connect();
   const works = kinds.map(kind => {
     switch (kind) {

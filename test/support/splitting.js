@@ -103,7 +103,12 @@ const outcomes = async promises =>
 /** Records what the server says: all bytes of the connection, what came of them, and events. */
 async function record(asking) {
   const proxy = await startProxy({ target: await sharedServer(), record: true });
-  const client = new Client({ ...(await sharedServer()).config, host: proxy.host, port: proxy.port, fetch_types: false });
+  const client = new Client({
+    ...(await sharedServer()).config,
+    host: proxy.host,
+    port: proxy.port,
+    fetch_types: false
+  });
   const events = [];
   client.lease.pipeline.statements.tag = '';
   client.on('notice', fields => events.push(fields));
@@ -177,7 +182,13 @@ async function connect({ bytes, results, events, parameters }, cuts) {
       done();
     }
   });
-  const client = new Client({ user: 'someone', host: 'nowhere', sslmode: 'disable', socket: () => duplex, fetch_types: false });
+  const client = new Client({
+    user: 'someone',
+    host: 'nowhere',
+    sslmode: 'disable',
+    socket: () => duplex,
+    fetch_types: false
+  });
   client.lease.pipeline.statements.tag = '';
   const seen = [];
   client.on('notice', fields => seen.push(fields));

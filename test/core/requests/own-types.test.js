@@ -218,10 +218,13 @@ describe('Arrays of the types of a database', () => {
     await assert.rejects(client.simpleQuery('SELECT 1', { decode }), refused);
     await assert.rejects(client.cursor('SELECT 1', [], { decode }).next(), refused);
     await assert.rejects(pooled({ decode }).query('SELECT 1'), refused);
-    await assert.rejects((await connected({ database: DATABASE, fetch_types: false })).query('SELECT 1', [], { decode }), {
-      code: '42704',
-      message: /fetch_types/
-    });
+    await assert.rejects(
+      (await connected({ database: DATABASE, fetch_types: false })).query('SELECT 1', [], { decode }),
+      {
+        code: '42704',
+        message: /fetch_types/
+      }
+    );
     assert.equal((await client.query('SELECT 1 AS n')).rows[0].n, 1);
   });
 });
