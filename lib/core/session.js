@@ -34,9 +34,6 @@ function byPosition(values, format, cache, stream) {
   return { format, cache, stream };
 }
 
-/** Requests with streams are not repeated, since a stream would get rows twice. */
-const never = () => false;
-
 /** @throws {TypeError} for `idempotent` of a request with a stream */
 function checkRepeated({ idempotent }) {
   if (!idempotent) return;
@@ -130,12 +127,7 @@ class Session extends EventEmitter {
     const make = () => new QueryRequest(text, checked, format ?? 0, cache ?? true, paramTypes, takes());
     if (target === undefined) return send(lease, options, make, undefined, undefined, text);
     checkRepeated(options);
-    const request = make();
-    return stream().untilTaken(
-      receiver,
-      send(lease, options, () => request, undefined, never, text),
-      request
-    );
+    return stream().queryInto(lease, receiver, make, options);
   }
 
   /** @private Begins a COPY FROM STDIN, for which only a Client has steps. */

@@ -11,7 +11,7 @@ const { connected } = require('../support');
 const { afterTest } = require('../support/hooks');
 const { serving } = require('./serving');
 
-const FAILING = 'SELECT 1 / (50000 - i) AS a FROM generate_series(1, 100000) AS i';
+const FAILING = 'SELECT 10000000 + 1 / (50000 - i) AS a FROM generate_series(1, 100000) AS i';
 const WHOLE = 'SELECT i AS a FROM generate_series(1, 50000) AS i';
 
 /** Reads a body by a program of the system: libuv takes a reset for an end if bytes came right before. @returns {Promise<string>} its error */

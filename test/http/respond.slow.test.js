@@ -15,7 +15,7 @@ const { FLAT, watchAlone } = require('../support/slow-reader');
 const { connected, sharedServer } = require('../support');
 const { FOLDER, cached, direct, get, serving } = require('./serving');
 
-const FAILING = 'SELECT 1 / (50000 - i) AS a FROM generate_series(1, 100000) AS i';
+const FAILING = 'SELECT 10000000 + 1 / (50000 - i) AS a FROM generate_series(1, 100000) AS i';
 
 describe('respond', () => {
   it('sends large bodies byte for byte, however slowly and side by side they are read', async () => {

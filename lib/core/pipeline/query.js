@@ -23,7 +23,7 @@ const { BindComplete, CopyData, DataRow, ErrorResponse, NoData, ParameterDescrip
 const KEPT_BYTES = 8192;
 
 /**
- * @typedef {object} Receiver takes a result: a RowReader, a StreamReceiver, a PacketReceiver
+ * @typedef {object} Receiver takes a result: a RowReader, a Sink, a PacketReceiver
  * @property {function(RowParser|null, number, Pipeline): void} start the result begins: its columns, null without
  *   any, and format
  * @property {function(Buffer, number, number, number, boolean): void} receiveData takes so many whole DataRow or

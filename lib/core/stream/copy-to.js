@@ -3,14 +3,14 @@
 const { Readable, Writable } = require('node:stream');
 const {
   AbortError,
-  backend: { CommandComplete, CopyOutResponse },
+  backend: { CopyOutResponse },
   checkText,
-  decodeCommandComplete,
   decodeCopyResponse
 } = require('../protocol');
 const { CopyOutRequest } = require('../requests');
-const { callerOf, copyDirection, promised } = require('../pipeline');
-const { ResultReceiver, runInto } = require('./query-to');
+const { callerOf, copyDirection } = require('../pipeline');
+const { runInto } = require('./query-to');
+const { Sink } = require('./sink');
 const { Target } = require('./target');
 const { Values } = require('./values');
 
@@ -29,7 +29,7 @@ class CopyTo extends Readable {
     /** @type {number|undefined} 0 text and CSV, 1 binary; set with the first bytes */
     this.format = undefined;
     this.bytes = 0;
-    const sink = new Writable({
+    const stream = new Writable({
       highWaterMark,
       write: (chunk, encoding, callback) => {
         this.bytes += chunk.length;
@@ -37,22 +37,20 @@ class CopyTo extends Readable {
         if (this.push(chunk)) this._read();
       },
       final: callback => {
+        this.rowCount = sink.rowCount;
         this.push(null);
         callback();
       }
     });
-    const target = (this.#target = new Target(sink, stall_timeout));
+    const target = (this.#target = new Target(stream, stall_timeout));
     const values = new Values();
     values.message = (out, buf, start, end) => {
       if (buf[start] === CopyOutResponse) Object.assign(this, decodeCopyResponse(buf, start, end));
-      if (buf[start] === CommandComplete) ({ rowCount: this.rowCount } = decodeCommandComplete(buf, start, end));
     };
     const caller = callerOf(CopyTo);
-    const make = () =>
-      Object.assign(new CopyOutRequest(text, new ResultReceiver(target, values, options.buffer)), { caller });
-    promised(() => runInto(lease, target, make, { ...options, signal, as: 'values' })).catch(error =>
-      this.destroy(error)
-    );
+    const sink = new Sink(target, values, options.buffer);
+    const make = () => Object.assign(new CopyOutRequest(text, sink), { caller });
+    runInto(lease, sink, make, { ...options, signal, as: 'values' }).catch(error => this.destroy(error));
   }
 
   /** Ends the stream with its transaction, which cannot wait for the reader. */

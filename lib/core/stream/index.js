@@ -2,16 +2,15 @@
 
 // Results into Writables: protocol bytes, values, or JSON.
 
-const { receiverFor, untilTaken } = require('./packets');
-const { queryTo } = require('./query-to');
-const { StreamReceiver } = require('./receiver');
+const { receiverFor } = require('./packets');
+const { queryInto, queryTo, untilTaken } = require('./query-to');
 const { Target } = require('./target');
 const { Values } = require('./values');
 
 module.exports = {
-  StreamReceiver,
   Target,
   Values,
+  queryInto,
   queryTo,
   receiverFor,
   untilTaken,

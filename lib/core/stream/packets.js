@@ -5,9 +5,8 @@ const {
   decodeCommandComplete,
   kindOf
 } = require('../protocol');
-const { giveUp } = require('../pipeline');
 const { RowReader, int32 } = require('../rows');
-const { StreamReceiver, messages } = require('./receiver');
+const { Sink, messages } = require('./sink');
 const { Target } = require('./target');
 
 /** Gives a target with nothing but `write` each message as a Buffer of its own. */
@@ -50,7 +49,7 @@ class PacketReceiver {
 
 /**
  * @param {object} given a RowReader, a Node stream, or an object with `write(packet)`
- * @param {number} [buffer] see StreamReceiver
+ * @param {number} [buffer] see Sink
  */
 function receiverFor(given, buffer) {
   if (given instanceof RowReader && given.write === RowReader.prototype.write) return given;
@@ -60,27 +59,7 @@ function receiverFor(given, buffer) {
     );
   }
   if (!given.pipe) return new PacketReceiver(given);
-  return new StreamReceiver(new Target(given), messages, buffer);
+  return new Sink(new Target(given), messages, buffer);
 }
 
-/**
- * Watches a stream while a result is written to it.
- * @returns {Promise} the same promise, but it rejects with the stream's error
- */
-function untilTaken(receiver, promise, request) {
-  const { target } = receiver;
-  if (!(target instanceof Target)) return promise;
-  target.watch(error => {
-    receiver.error = error;
-    if (request?.scope) giveUp(request, error); // it may still wait for a connection
-  });
-  return promise
-    .then(async given => {
-      await new Promise(process.nextTick); // a stream emits an error in the tick after the write
-      if (receiver.error !== undefined) throw receiver.error;
-      return given;
-    })
-    .finally(() => target.release());
-}
-
-module.exports = { PacketReceiver, receiverFor, untilTaken };
+module.exports = { PacketReceiver, receiverFor };

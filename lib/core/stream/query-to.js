@@ -5,9 +5,17 @@ const { NO_OPTIONS } = require('../options');
 const { QueryRequest } = require('../requests');
 const { giveUp, copyDirection, send, throwIfAborted, watchSignal } = require('../pipeline');
 const { Json } = require('./json');
-const { StreamReceiver, messages } = require('./receiver');
+const { Sink, messages } = require('./sink');
 const { Target } = require('./target');
 const { Values } = require('./values');
+
+const NOTHING = Buffer.alloc(0);
+
+/** The stream of a query is the caller's to end. */
+const STREAM = Object.freeze({ end: null });
+
+/** Requests with streams are not repeated, since a stream would get rows twice. */
+const never = () => false;
 
 /** The ErrorResponse for a reader of the bytes: severity, code and message alone. */
 function errorResponse(error) {
@@ -26,31 +34,31 @@ function errorResponse(error) {
   return bytes;
 }
 
-/** Holds the end of the result back until ReadyForQuery, since the commit may fail. */
-class ResultReceiver extends StreamReceiver {
-  complete() {
-    this.drop();
-  }
-}
-
 function waitFor(target, promise, signal, sent) {
   if (promise === undefined || signal === undefined || signal.aborted) return promise;
   return promise.finally(watchSignal(signal, error => target.lose(Object.assign(error, { sent }))));
 }
 
-/** Writes the last bytes, and waits until the target has taken them. */
-function finish(target, { end = true, signal }, piece, rowCount) {
-  if (!end && piece !== undefined) target.write(piece);
-  return waitFor(target, end ? target.end(piece, rowCount) : target.flushed(), signal, true);
+/**
+ * Writes the last bytes, and waits until the target has taken them.
+ * @param {boolean|null} options.end whether to end the target; null: it is the caller's, and only gets them
+ */
+function finish(sink, { end = true, signal }) {
+  const { last, target, rowCount } = sink;
+  if (last !== undefined) sink.bytes += last.length;
+  if (!end && last !== undefined) target.write(last);
+  // A stream emits an error in the tick after the write.
+  const taken = end ? target.end(last, rowCount) : end === null ? new Promise(process.nextTick) : target.flushed();
+  return waitFor(target, taken, signal, true);
 }
 
 /** Reports a query's failure to the target's reader, if something was written; else the target stays untouched. */
-async function finishFailed(target, receiver, options, error) {
-  if (receiver.bytes === 0 || target.gone) return;
+async function finishFailed(sink, options, error) {
+  const { last, target } = sink;
+  if (options.end === null || sink.bytes === 0 || target.gone) return;
   if ((options.as ?? 'protocol') !== 'protocol') return target.destroy(error);
-  const last = errorResponse(error);
-  receiver.append(last, 0, last.length);
-  const written = finish(target, options, receiver.take());
+  sink.last = Buffer.concat([last ?? NOTHING, errorResponse(error)]);
+  const written = finish(sink, options);
   // An abort does not wait.
   if (error instanceof PostgresError) await written;
   else written?.catch(() => {});
@@ -97,17 +105,21 @@ function encoderOf(options, text, ownTypes) {
 /**
  * Runs a query at the target's turn, and waits until the target has taken the result.
  * @param {function(): Request} make makes the request, again after a loss
+ * @param {object} options those of queryTo; `end` is null for the stream of `query`, see finish
  */
-async function runInto(lease, target, make, options) {
+async function runInto(lease, sink, make, options) {
+  const { target } = sink;
   let request = make();
-  let { receiver } = request;
   let leave; // ends the wait for a connection, then the request
   // Retry only if not one byte was written.
   const mayRepeat = error =>
-    error.sent === false || (options.end !== false && target.stream.writableEnded === false && receiver.bytes === 0);
+    error.sent === false || ((options.end ?? true) && target.stream.writableEnded === false && sink.bytes === 0);
   try {
     if (target.gone) throw target.error;
-    target.watch(error => leave?.(error));
+    target.watch(error => {
+      sink.error = error;
+      leave?.(error);
+    });
     throwIfAborted(options);
     const turn = waitFor(target, target.turn(), options.signal, false);
     if (turn !== undefined) {
@@ -128,7 +140,7 @@ async function runInto(lease, target, make, options) {
       },
       () => {
         if (target.gone) throw target.error;
-        if (request.scope !== null) ({ receiver } = request = make()); // it was lost before
+        if (request.scope !== null) request = make(); // it was lost before
         leave = error => giveUp(request, error);
         return request;
       },
@@ -137,16 +149,42 @@ async function runInto(lease, target, make, options) {
       request.text
     );
     throwIfAborted(options, true);
-    const taken = finish(target, options, receiver.take(), receiver.rowCount);
+    const taken = finish(sink, options);
     if (taken !== undefined) await taken;
+    if (sink.error !== undefined) throw sink.error;
   } catch (error) {
-    receiver.drop();
-    await finishFailed(target, receiver, options, error).catch(() => {});
+    sink.drop();
+    await finishFailed(sink, options, error).catch(() => {});
     throw error;
   } finally {
     target.release();
   }
-  return { cmd: receiver.cmd, rowCount: receiver.rowCount, bytes: receiver.bytes };
+  const { cmd, rowCount, bytes } = sink;
+  return options.end === null ? sink.given : { cmd, rowCount, bytes };
+}
+
+/** Waits for a part of a portal's result, which goes into a sink, and writes its end. */
+async function untilTaken(sink, promise) {
+  if (!(sink instanceof Sink)) return promise;
+  const { target } = sink;
+  target.watch(error => {
+    sink.error = error;
+  });
+  try {
+    await promise;
+    await finish(sink, STREAM);
+    if (sink.error !== undefined) throw sink.error;
+    return sink.given;
+  } finally {
+    target.release();
+  }
+}
+
+/** Runs a query whose result goes to what `stream` has given. @param {Receiver} receiver see receiverFor */
+function queryInto(lease, receiver, make, options) {
+  if (receiver instanceof Sink) return runInto(lease, receiver, make, { ...options, ...STREAM });
+  const request = make();
+  return send(lease, options, () => request, undefined, never, request.text);
 }
 
 /**
@@ -161,9 +199,8 @@ function queryTo(lease, given, text, parameters, options) {
   const target = given instanceof Target ? given : new Target(given, options.stall_timeout);
   const values = lease.keep(text, parameters);
   const { format = 0, cache = true, paramTypes, buffer } = options;
-  const make = () =>
-    new QueryRequest(text, values, format, cache, paramTypes, new ResultReceiver(target, encoder, buffer));
-  return runInto(lease, target, make, options);
+  const sink = new Sink(target, encoder, buffer);
+  return runInto(lease, sink, () => new QueryRequest(text, values, format, cache, paramTypes, sink), options);
 }
 
-module.exports = { ResultReceiver, queryTo, runInto };
+module.exports = { queryInto, queryTo, runInto, untilTaken };

@@ -30,14 +30,7 @@ describe('The backlog of a connection', () => {
       }
     });
     const [taken, waiting] = [targetOf('taken'), targetOf('waiting')];
-    const root = { first: {} };
-    const backlog = new Backlog({
-      maxBuffered: 10,
-      waited: true,
-      head: null,
-      scopes: { root },
-      socket: { pause() {}, resume() {} }
-    });
+    const backlog = new Backlog({ maxBuffered: 10, head: { next: null }, socket: { pause() {}, resume() {} } });
     backlog.add(taken, 5);
     backlog.remove(taken, 5, true);
     backlog.add(waiting, 20);
@@ -92,7 +85,7 @@ describe('The backlog of a connection', () => {
     const target = name => ({ untaken: 5, giveUp: ({ message }) => given_up.push([name, message]) });
     const [stuck, part, done] = ['stuck', 'part', 'done'].map(target);
     const socket = { pause() {}, resume() {} };
-    const backlog = new Backlog({ maxBuffered: 10, head: null, scopes: { root: { first: {} } }, socket, waited: true });
+    const backlog = new Backlog({ maxBuffered: 10, head: { next: null }, socket });
     mock.timers.enable({ apis: ['setInterval', 'setTimeout'] });
     try {
       for (const each of [stuck, part, done]) backlog.add(each, 10);
@@ -114,7 +107,7 @@ describe('The backlog of a connection', () => {
   it('gives up all of them together, although the first one ends the pause and the clock goes on between two', async () => {
     const given_up = [];
     const socket = { pause() {}, resume() {} };
-    const backlog = new Backlog({ maxBuffered: 15, head: null, scopes: { root: { first: {} } }, socket, waited: true });
+    const backlog = new Backlog({ maxBuffered: 15, head: { next: null }, socket });
     const target = name => ({
       get untaken() {
         if (!this.isKnown) mock.timers.tick(1);
@@ -142,13 +135,7 @@ describe('The backlog of a connection', () => {
   it('does not give up the target of the only request', () => {
     const target = { untaken: 5, giveUp: () => assert.fail() };
     const head = { next: null, receiver: { target } };
-    const backlog = new Backlog({
-      maxBuffered: 1,
-      head,
-      scopes: { root: { first: null } },
-      socket: { pause() {} },
-      waited: true
-    });
+    const backlog = new Backlog({ maxBuffered: 1, head, socket: { pause() {} } });
     mock.timers.enable({ apis: ['setInterval', 'setTimeout'] });
     try {
       backlog.add(target, 10);

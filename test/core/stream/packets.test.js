@@ -4,7 +4,7 @@ const assert = require('node:assert/strict');
 const { PassThrough } = require('node:stream');
 const { Client, RowReader } = require('../../..');
 const { receiverFor, PacketReceiver } = require('../../../lib/core/stream/packets');
-const { StreamReceiver } = require('../../../lib/core/stream/receiver');
+const { Sink } = require('../../../lib/core/stream/sink');
 const { connected, hex } = require('../../support');
 
 /** An object with nothing but write, which collects packets. */
@@ -130,8 +130,8 @@ describe('receiverFor', () => {
     assert.equal(receiverFor(reader), reader);
     assert.ok(receiverFor(new Own()) instanceof PacketReceiver);
     assert.ok(receiverFor({ write() {} }) instanceof PacketReceiver);
-    assert.ok(receiverFor(new PassThrough()) instanceof StreamReceiver);
-    assert.ok(receiverFor(process.stdout) instanceof StreamReceiver);
+    assert.ok(receiverFor(new PassThrough()) instanceof Sink);
+    assert.ok(receiverFor(process.stdout) instanceof Sink);
   });
 
   it('refuses what cannot be written to', () => {

@@ -220,7 +220,8 @@ describe('queryTo', () => {
     it('destroys the target when the query fails after something was written', async () => {
       const client = await connected();
       const target = collector();
-      const result = client.queryTo(target, 'SELECT 1 / (50000 - i) FROM generate_series(1, 100000) AS i', [], {
+      const text = 'SELECT 10000000 + 1 / (50000 - i) FROM generate_series(1, 100000) AS i';
+      const result = client.queryTo(target, text, [], {
         as: 'values'
       });
       await assert.rejects(result, { code: '22012' });

@@ -6,7 +6,7 @@ const http = require('node:http');
 const { PassThrough, Writable } = require('node:stream');
 const { setImmediate: turn } = require('node:timers/promises');
 const { Client } = require('../../..');
-const { StreamReceiver, messages } = require('../../../lib/core/stream/receiver');
+const { Sink, messages } = require('../../../lib/core/stream/sink');
 const { connected, proxied, faked, hex, dataRow, ANSWER } = require('../../support');
 const { collector, failing, frames, slow, typesOf } = require('../../support/kit');
 
@@ -294,18 +294,18 @@ describe('A Node stream', () => {
   });
 });
 
-describe('StreamReceiver', () => {
+describe('Sink', () => {
   it('writes the end of a message with what comes behind it, not as a piece of its own', async () => {
     const pieces = [];
-    const sink = { queued: 0, write: piece => pieces.push(piece.length), wait() {} };
-    const receiver = new StreamReceiver(sink, messages);
+    const target = { queued: 0, write: piece => pieces.push(piece.length), wait() {} };
+    const sink = new Sink(target, messages);
     const pipeline = { holdBehind() {}, results: make => make() };
-    receiver.start(null, 0, pipeline);
+    sink.start(null, 0, pipeline);
     const chunk = Buffer.alloc(65536);
     for (let i = 0; i < 20; i++) {
       // as two reads of the socket at a time come
-      for (const length of [166, 65400, 166, 65400]) receiver.receiveData(chunk, 0, length, 1, false);
-      receiver.flushLater();
+      for (const length of [166, 65400, 166, 65400]) sink.receiveData(chunk, 0, length, 1, false);
+      sink.flushLater();
       await turn();
     }
     assert.deepEqual(
@@ -313,6 +313,30 @@ describe('StreamReceiver', () => {
       []
     );
     assert.equal(pieces.length, 20);
+  });
+
+  it('leaves what the next result writes to the block of the connection alone, whenever it is over', async () => {
+    const pieces = [[], []];
+    let backlog;
+    const pipeline = { socket: null, holdBehind() {}, results: make => (backlog ??= make()) };
+    const [first, second] = pieces.map(
+      list => new Sink({ queued: 0, write: piece => list.push(Buffer.from(piece)) }, messages)
+    );
+    const fill = (sink, value, length) => sink.receiveData(Buffer.alloc(length, value), 0, length, 1, false);
+    const command = hex("43 0000000d 'SELECT 1' 00");
+    first.start(null, 0, pipeline);
+    fill(first, 'a', 50_000);
+    first.flushLater(); // this read is over
+    fill(first, 'b', 120_000);
+    first.receive(command[0], command, 0, command.length);
+    second.start(null, 0, pipeline);
+    fill(second, 'c', 10_000);
+    await turn();
+    second.receive(command[0], command, 0, command.length);
+    const all = [first, second].map(({ last }, i) => Buffer.concat([...pieces[i], last]).toString());
+    const end = command.toString();
+    assert.ok(all[0] === 'a'.repeat(50_000) + 'b'.repeat(120_000) + end);
+    assert.ok(all[1] === 'c'.repeat(10_000) + end);
   });
 
   it('pauses nobody for what is left to be written when its query is over', () => {
@@ -330,17 +354,16 @@ describe('StreamReceiver', () => {
       results: make => make(),
       head: null
     };
-    const receiver = new StreamReceiver({ queued: Infinity, write: () => false, wait() {} }, messages, 0);
-    receiver.start(null, 0, pipeline);
+    const sink = new Sink({ queued: Infinity, write: () => false, wait() {} }, messages, 0);
+    sink.start(null, 0, pipeline);
     const row = dataRow('a');
-    receiver.receiveData(row, 0, row.length, 1, false);
-    receiver.flush();
-    receiver.release();
+    sink.receiveData(row, 0, row.length, 1, false);
+    sink.flush();
+    sink.drop();
     assert.deepEqual(told, ['pause', 'resume']);
-    receiver.receiveData(row, 0, row.length, 1, false);
-    receiver.flush();
+    sink.receiveData(row, 0, row.length, 1, false);
+    sink.flush();
     assert.deepEqual(told, ['pause', 'resume']);
-    receiver.drop();
   });
 });
 
