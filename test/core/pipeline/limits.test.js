@@ -1,14 +1,98 @@
 'use strict';
 
 const assert = require('node:assert/strict');
+const fs = require('node:fs');
+const path = require('node:path');
 const { finished } = require('node:stream/promises');
 const { setImmediate: turn } = require('node:timers/promises');
-const { TimeoutError } = require('../../..');
+const { Client, TimeoutError } = require('../../..');
 const { Pool } = require('../../../lib/pool');
 const { gc } = require('../../support/gc');
 const { connected, proxied, sharedServer } = require('../../support');
 const { endAfterTest } = require('../../support/hooks');
 const { slow } = require('../../support/kit');
+
+describe('The table of limits in the guide', () => {
+  const SLEEP = 'SELECT pg_sleep(60)';
+  const CASES = {
+    '`statement_timeout` of a request or a transaction': async () => {
+      const client = await connected();
+      const limits = { statement_timeout: 20 };
+      const [first, second] = await Promise.allSettled([
+        client.query(SLEEP, [], limits),
+        client.transaction(tx => tx.query(SLEEP), limits)
+      ]);
+      assert.deepEqual([first.reason.name, first.reason.code], [second.reason.name, second.reason.code]);
+      throw first.reason;
+    },
+    '`signal`': async () => (await connected()).query(SLEEP, [], { signal: AbortSignal.timeout(20) }),
+    '`stall_timeout` of a stream': async () =>
+      finished((await connected()).copyFrom('COPY users FROM STDIN', { stall_timeout: 20 })),
+    '`acquire_timeout` of a pool whose connections are in use': async () => {
+      const pool = endAfterTest(new Pool((await sharedServer()).config, { size: 1, acquire_timeout: 500 }));
+      await pool.query('SELECT 1');
+      await pool.transaction(tx => tx.query('SELECT 1').then(() => pool.transaction(() => {})));
+    },
+    '`connect_timeout`': () => {
+      const socket = () => new Promise(() => {});
+      return new Client({ socket, host: 'nowhere', user: 'u', connect_timeout: 0.02 }).connect();
+    },
+    '`statement_timeout` in the config or in `with`': async () => {
+      const [first, second] = await Promise.allSettled([
+        (await connected({ statement_timeout: 20 })).query(SLEEP),
+        (await connected()).with({ statement_timeout: 20 }).query(SLEEP)
+      ]);
+      assert.deepEqual({ ...first.reason }, { ...second.reason });
+      throw first.reason;
+    },
+    '`lock_timeout` in the config or in `with`': async () => {
+      const lock = 'SELECT pg_advisory_xact_lock(60)';
+      await (
+        await connected()
+      ).transaction(async tx => {
+        await tx.query(lock);
+        await (await connected()).with({ lock_timeout: 20 }).query(lock);
+      });
+    },
+    '`client.cancel()`': async () => {
+      const client = await connected();
+      const asked = client.query(SLEEP);
+      asked.catch(() => {});
+      await client.cancel();
+      await asked;
+    }
+  };
+  const guide = fs.readFileSync(path.join(__dirname, '../../../lib/core/requests/README.md'), 'utf8');
+  const [, table] = /^\| limit \|.*\n.*\n((?:\|.*\n)+)/m.exec(guide);
+  const rows = table
+    .trim()
+    .split('\n')
+    .map(line => line.slice(2, -2).split(' | '));
+
+  it('has a test of each row', () =>
+    assert.deepEqual(
+      rows.map(([limit]) => limit),
+      Object.keys(CASES)
+    ));
+
+  for (const [limit, name, code] of rows)
+    it(`is right about ${limit}`, () =>
+      assert.rejects(CASES[limit], error => {
+        assert.deepEqual([`\`${error.name}\``, `\`${error.code}\``], [name, code]);
+        return true;
+      }));
+
+  it('is right that a cancel has the fields of a statement_timeout of the server', async () => {
+    const [timeout, cancel] = await Promise.all(
+      ['`statement_timeout` in the config or in `with`', '`client.cancel()`'].map(name =>
+        CASES[name]().catch(error => error)
+      )
+    );
+    const { line: _, ...fields } = timeout;
+    const { line: __, ...others } = cancel;
+    assert.deepEqual(fields, others);
+  });
+});
 
 describe('statement_timeout', () => {
   it('cancels a query that takes longer, and no other', async () => {
