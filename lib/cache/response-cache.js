@@ -1,9 +1,9 @@
 'use strict';
 
 const { EventEmitter } = require('node:events');
-const { checkText, checkValues, isPiece, quoted, snapshot } = require('../core/protocol');
+const { checkText, checkValues, quoted, snapshot } = require('../core/protocol');
 const { KEEPALIVE, checkChannel, keeperOf } = require('../core/listen');
-const { NO_OPTIONS, NO_VALUES, checkNoMore, checkOptions, optionsOf } = require('../core/options');
+const { checkNoMore, checkOptions, statementOf } = require('../core/options');
 const { RowReader } = require('../core/rows');
 const { Target } = require('../core/stream');
 const { Collector, isRead, read, write } = require('./answer');
@@ -68,12 +68,12 @@ class ResponseCache extends EventEmitter {
   }
 
   /** Answers a query as `Client.query` does, from memory if possible. */
-  query(text, values = NO_VALUES, options = NO_OPTIONS) {
-    return this.#query(this.#client, text, values, options);
+  query(...query) {
+    return this.#query(this.#client, ...query);
   }
 
-  async #query(session, text, values = NO_VALUES, options = NO_OPTIONS) {
-    if (isPiece(text)) return this.#query(session, ...text, optionsOf(values));
+  async #query(session, ...query) {
+    const [text, values, options] = statementOf(...query);
     checkOptions(options, OF_QUERY);
     const { tags, max_age, stale_while_revalidate, ...plain } = options;
     const limit = plain.signal === undefined && plain.statement_timeout === undefined ? UNLIMITED : limitOf(plain);
@@ -90,12 +90,12 @@ class ResponseCache extends EventEmitter {
    * Writes the result of a query as `Client.queryTo` does, from memory if possible. If it rejects after the first byte
    * from memory, the target is destroyed.
    */
-  queryTo(target, text, values = NO_VALUES, options = NO_OPTIONS) {
-    return this.#queryTo(this.#client, target, text, values, options);
+  queryTo(target, ...query) {
+    return this.#queryTo(this.#client, target, ...query);
   }
 
-  async #queryTo(session, target, text, values = NO_VALUES, options = NO_OPTIONS) {
-    if (isPiece(text)) return this.#queryTo(session, target, ...text, optionsOf(values));
+  async #queryTo(session, target, ...query) {
+    const [text, values, options] = statementOf(...query);
     checkOptions(options, OF_QUERY_TO);
     const { tags, max_age, stale_while_revalidate, ...plain } = options;
     const limit = limitOf(plain);
@@ -273,14 +273,12 @@ class ResponseCache extends EventEmitter {
   }
 
   /** @returns {string} the key of the answer to a query */
-  keyOf(text, values = [], options = {}) {
-    return this.#keyOf(this.#client, text, values, options);
+  keyOf(...query) {
+    return this.#keyOf(this.#client, ...query);
   }
 
-  #keyOf(session, text, values = NO_VALUES, options = NO_OPTIONS) {
-    return isPiece(text)
-      ? this.#keyOf(session, ...text, optionsOf(values))
-      : this.#request(session, text, values, options).key;
+  #keyOf(session, ...query) {
+    return this.#request(session, ...statementOf(...query)).key;
   }
 
   /**

@@ -1,6 +1,6 @@
 'use strict';
 
-const { checkText, checkValues, kindOf, snapshot } = require('./protocol');
+const { checkText, checkValues, isPiece, kindOf, snapshot } = require('./protocol');
 const { checkDecode } = require('./rows');
 
 const NO_VALUES = Object.freeze([]);
@@ -152,15 +152,13 @@ function checkNumber(value, name, wanted, fits) {
 const checkCount = (count, name, least) =>
   checkNumber(count, name, `an integer from ${least}`, count => Number.isInteger(count) && count >= least);
 
-/**
- * @param {Array|object} values what follows a piece of SQL, which has values already: its options, or the default of
- * values
- */
-const optionsOf = values => (values === NO_VALUES ? NO_OPTIONS : values);
+/** @returns {Array} text, values and options of a method, which takes a piece of SQL in the place of text and values */
+const statementOf = (text, values = NO_VALUES, options = NO_OPTIONS) =>
+  isPiece(text) ? [...text, values === NO_VALUES ? NO_OPTIONS : values] : [text, values, options];
 
 module.exports = {
   keep,
-  optionsOf,
+  statementOf,
   BUFFER,
   STALL_TIMEOUT,
   checkCount,

@@ -11,6 +11,7 @@ const {
   again,
   callerOf,
   copyDirection,
+  needOf,
   own,
   promised,
   send,
@@ -18,7 +19,7 @@ const {
   tooLong,
   watchLimits
 } = require('./pipeline');
-const { NAMES, NO_OPTIONS, NO_VALUES, checkOptions, keep, optionsOf } = require('./options');
+const { NAMES, NO_OPTIONS, NO_VALUES, checkOptions, keep, statementOf } = require('./options');
 const requests = require('./requests');
 const { RowReader } = require('./rows');
 
@@ -90,7 +91,7 @@ class Session extends EventEmitter {
    * @returns {Promise<RowReader>} of the target
    */
   query(text, values = NO_VALUES, format = 0, cache = true, target) {
-    if (typeof text === 'object' && isPiece(text)) return this.query(...text, optionsOf(values));
+    if (typeof text === 'object' && isPiece(text)) return this.query(...statementOf(text, values));
     try {
       const { scope } = this.#lease;
       const letter = typeof text === 'string' ? text.charCodeAt(0) | LOWER_CASE : D;
@@ -109,11 +110,20 @@ class Session extends EventEmitter {
     }
   }
 
+  /**
+   * Makes a request, and sends it in a scope of the lease.
+   * @param {string} need see Scope.run
+   * @param {function(): Request} make makes the request, again after a loss
+   * @param {string} [text] see PoolLease.run
+   */
+  #run(need, options, make, text) {
+    return send(this.#lease, need, options, make, text);
+  }
+
   /** A query without options, which a connection has to be found for. */
   #plain(text, values) {
-    const lease = this.#lease;
-    const checked = lease.keep(text, values);
-    return send(lease, NO_OPTIONS, () => new QueryRequest(text, checked, 0, true), 'shared', undefined, text);
+    const checked = this.#lease.keep(text, values);
+    return this.#run('shared', NO_OPTIONS, () => new QueryRequest(text, checked, 0, true), text);
   }
 
   #query(text, values, options) {
@@ -122,12 +132,11 @@ class Session extends EventEmitter {
     const receiver = target === undefined ? undefined : stream().receiverFor(target, buffer);
     const takes = () => receiver ?? (decode === undefined ? undefined : new RowReader(options));
     if (typeof text === 'string' && copyDirection(text) === 'in') return this.copyIn(text, values, takes(), options);
-    const lease = this.#lease;
-    const checked = lease.keep(text, values);
+    const checked = this.#lease.keep(text, values);
     const make = () => new QueryRequest(text, checked, format ?? 0, cache ?? true, paramTypes, takes());
-    if (target === undefined) return send(lease, options, make, undefined, undefined, text);
+    if (target === undefined) return this.#run(needOf(options), options, make, text);
     checkRepeated(options);
-    return stream().queryInto(lease, receiver, make, options);
+    return stream().queryInto(this.#lease, receiver, make, options);
   }
 
   /** @private Begins a COPY FROM STDIN, for which only a Client has steps. */
@@ -144,7 +153,7 @@ class Session extends EventEmitter {
     return promised(() => {
       checkOptions(options, NAMES.simpleQuery);
       checkText(text, 'text');
-      return send(this.#lease, options, () => new requests.SimpleQueryRequest(text, options), 'session');
+      return this.#run('session', options, () => new requests.SimpleQueryRequest(text, options));
     });
   }
 
@@ -159,12 +168,10 @@ class Session extends EventEmitter {
       let request = new requests.BatchRequest(queries, lease);
       const { inputs } = request;
       const make = () => (request.scope === null ? request : (request = new requests.BatchRequest(inputs, lease)));
-      return send(
-        lease,
+      return this.#run(
+        needOf(options),
         options,
         make,
-        undefined,
-        undefined,
         inputs.length > 0 ? `${inputs.length} ${inputs[0][0]}` : undefined
       );
     });
@@ -242,8 +249,8 @@ class Session extends EventEmitter {
    * Fetches the rows of a query in batches. Outside a transaction the cursor owns a connection; inside one, others may
    * run beside it.
    */
-  cursor(text, values = NO_VALUES, options = NO_OPTIONS) {
-    if (isPiece(text)) return this.cursor(...text, optionsOf(values));
+  cursor(text, values, options) {
+    [text, values, options] = statementOf(text, values, options);
     checkOptions(options, NAMES.cursor);
     this.#checkOpen();
     const { batchSize = 1000, decode, signal } = options;
@@ -273,15 +280,13 @@ class Session extends EventEmitter {
   describe(text, options = NO_OPTIONS) {
     return promised(() => {
       checkOptions(options, NAMES.describe);
-      if (isPiece(text)) [text] = text;
+      [text] = statementOf(text);
       checkText(text, 'text');
       this.#lease.keep(text, NO_VALUES);
-      return send(
-        this.#lease,
+      return this.#run(
+        'shared',
         options,
         () => new requests.DescribeRequest(text, options.paramTypes),
-        undefined,
-        undefined,
         `describe ${text}`
       );
     });
@@ -292,7 +297,7 @@ class Session extends EventEmitter {
     return promised(() => {
       if (type !== 'S' && type !== 'P') throw new TypeError("type must be 'S' (statement) or 'P' (portal)");
       checkText(name, 'name');
-      return send(this.#lease, NO_OPTIONS, () => new CloseRequest(type, name));
+      return this.#run('shared', NO_OPTIONS, () => new CloseRequest(type, name));
     });
   }
 
@@ -300,9 +305,9 @@ class Session extends EventEmitter {
    * Writes a query's result to a target, without making rows.
    * @returns {Promise<{cmd: string, rowCount: number, bytes: number}>} resolves when the target has taken everything
    */
-  queryTo(target, text, values = NO_VALUES, options = NO_OPTIONS) {
-    if (isPiece(text)) return this.queryTo(target, ...text, optionsOf(values));
+  queryTo(target, text, values, options) {
     return promised(() => {
+      [text, values, options] = statementOf(text, values, options);
       checkOptions(options, NAMES.queryTo);
       return stream().queryTo(this.#lease, target, text, values, options);
     });

@@ -166,7 +166,7 @@ class SettingsLease {
       work({ scope: scope.scope, settings, guard: scope.guard, pipeline: scope.pipeline }, ...more);
     const { lease } = this.session;
     const promise = promised(() => lease.run(need, options, carrying, mayRepeat, text));
-    if (settings.depth !== undefined && !lease.ended) settings.behind(lease);
+    if (settings.depth !== undefined && !lease.isOver) settings.behind(lease);
     return promise;
   }
 }

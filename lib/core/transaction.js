@@ -3,6 +3,7 @@
 const { ConnectionError, UsageError } = require('./protocol');
 const {
   EndRequest,
+  Phase,
   Scope,
   giveUpAll,
   again,
@@ -20,8 +21,6 @@ const { Portal } = require('./requests');
 
 /** Milliseconds for which the error of the function waits for the answer to ROLLBACK. */
 const UNDO_TIMEOUT = 3000;
-
-const Phase = Object.freeze({ WAITING: 'waiting', WORKING: 'working', COMMITTING: 'committing', UNDOING: 'undoing' });
 
 /** The first and the longest pause before a transaction is repeated, in milliseconds. */
 const FIRST_PAUSE = 10;
@@ -70,14 +69,13 @@ function lostInside(error) {
   );
 }
 
-/** A transaction or a savepoint, from the call to the answer to its end. */
+/** A transaction or a savepoint, from the call to the answer to its end. Its phase is that of its scope. */
 class Transaction {
   #texts;
   #depth;
   #entered;
   #interrupted; // rejects with the #interruption
   #interruption; // the error of the limit or of a lost connection
-  #phase = Phase.WAITING;
   #reject; // of #interrupted
   #scope;
   #session;
@@ -98,7 +96,7 @@ class Transaction {
         begin: this.#texts.begin,
         loop,
         entered,
-        lost: next => this.#lose(next())
+        lost: (next, phase) => this.#lose(next(), phase)
       });
     });
     this.#interrupted = new Promise((resolve, reject) => {
@@ -123,9 +121,9 @@ class Transaction {
    * An error that the function throws at once is more specific, so it comes first; only COMMIT's own one tells whether
    * it was sent.
    */
-  #lose(error) {
-    if (this.#phase === Phase.COMMITTING && this.#depth === 0) return;
-    if (this.#phase === Phase.WORKING) setImmediate(() => this.#interrupt(lostInside(error)));
+  #lose(error, phase) {
+    if (phase === Phase.ENDING && this.#depth === 0) return;
+    if (phase === Phase.OPEN) setImmediate(() => this.#interrupt(lostInside(error)));
     else this.#interrupt(error);
   }
 
@@ -140,12 +138,11 @@ class Transaction {
       options,
       error => this.#giveUp(error),
       tooLong('transaction'),
-      () => this.#phase === Phase.COMMITTING
+      () => scope.phase >= Phase.COMMITTING
     );
     try {
       await this.#until(this.#entered);
-      if (scope.ended) throw scope.refused();
-      this.#phase = Phase.WORKING;
+      if (scope.refused !== null) throw scope.refused();
       const result = await this.#until(promised(() => work(this.#session, scope))).finally(() => {
         left?.(scope);
         this.#refuse(OVER);
@@ -175,7 +172,6 @@ class Transaction {
     const { pipeline } = this.#scope;
     if (this.#interruption !== undefined) throw this.#interruption; // in the tick in which the function has returned
     if (this.#isEmpty && this.#scope.settings !== undefined) return; // wrong settings would make the server skip COMMIT
-    this.#phase = Phase.COMMITTING;
     const { transaction } = this.#scope;
     const committed = this.#control(this.#texts.commit);
     if (this.#depth === 0) {
@@ -183,7 +179,7 @@ class Transaction {
         transaction.failure = error;
       });
       pipeline.end(transaction); // whatever COMMIT answers, the block is over
-    }
+    } else this.#scope.phase = Phase.COMMITTING;
     const { cmd } = await this.#until(committed);
     if (transaction.left !== undefined) throw again(transaction.left);
     if (cmd !== 'ROLLBACK') return;
@@ -206,10 +202,9 @@ class Transaction {
 
   /** If this fails as well, the first error says more. */
   async #undo() {
-    const { ended, pipeline } = this.#scope;
-    const isEnding = this.#phase === Phase.COMMITTING && (this.#depth === 0 || this.#interruption !== undefined);
-    if (ended || this.#isEmpty || isEnding) return;
-    this.#phase = Phase.UNDOING;
+    const { phase, pipeline } = this.#scope;
+    const isEnding = phase >= Phase.ENDING || (phase === Phase.COMMITTING && this.#interruption !== undefined);
+    if (isEnding || this.#isEmpty) return;
     const undone = Promise.allSettled(this.#texts.undo.map(text => this.#control(text)));
     pipeline.end(this.#scope);
     // A silent connection does not answer.
@@ -224,9 +219,9 @@ class Transaction {
 
   #giveUp(error) {
     const scope = this.#scope;
-    const { pipeline } = scope;
-    if (this.#phase === Phase.WAITING) pipeline.leave(scope, error);
-    else if (this.#phase === Phase.WORKING) {
+    const { phase, pipeline } = scope;
+    if (phase === Phase.WAITING) pipeline.leave(scope, error);
+    else if (phase === Phase.OPEN) {
       this.#refuse(error);
       giveUpAll(scope, error);
     }

@@ -2,7 +2,7 @@
 
 const { pipeline } = require('node:stream');
 const { isPiece } = require('../core/protocol');
-const { NAMES, NO_OPTIONS, NO_VALUES, checkOptions, checkNumber, optionsOf } = require('../core/options');
+const { NAMES, checkOptions, checkNumber, statementOf } = require('../core/options');
 const { throwIfAborted, watchSignal } = require('../core/pipeline');
 const { Target } = require('../core/stream');
 const { Csv } = require('./csv');
@@ -155,8 +155,8 @@ function checkOffered(offered) {
 }
 
 /** The part that both kinds of `respond` share; `response` is like those of Node's servers. */
-function answer(session, request, response, text, values = NO_VALUES, options = NO_OPTIONS) {
-  if (isPiece(text)) return answer(session, request, response, ...text, optionsOf(values));
+function answer(session, request, response, ...query) {
+  const [text, values, options] = statementOf(...query);
   check(response, options);
   const typed = response.hasHeader('content-type');
   const { as = options.format === 1 ? 'protocol' : typed ? 'json' : REPRESENTATIONS, compress = true } = options;

@@ -2,8 +2,8 @@
 
 const { EventEmitter } = require('node:events');
 const { ConnectionError, Session, UsageError } = require('../..');
-const { checkText, isPiece, kindOf, snapshot } = require('../core/protocol');
-const { NAMES, checkNumber, checkOptions, keep } = require('../core/options');
+const { checkText, kindOf, snapshot } = require('../core/protocol');
+const { NAMES, checkNumber, checkOptions, keep, statementOf } = require('../core/options');
 const { copyDirection, throwIfAborted, watchSignal } = require('../core/pipeline');
 const { respond } = require('../http');
 const { follower } = require('./follow');
@@ -76,7 +76,7 @@ class Live extends EventEmitter {
     const [place, ...query] = isNode
       ? [[request, response], sql, parameters, how]
       : [[request], response, sql, parameters];
-    const [text, values = [], options = {}] = isPiece(query[0]) ? [...query[0], query[1]] : query;
+    const [text, values, options] = statementOf(...query);
     if (options === null || typeof options !== 'object')
       throw new TypeError(`options must be an object, not ${kindOf(options)}`);
     const { tags = [], settings, ...plain } = options;

@@ -1,7 +1,7 @@
 'use strict';
 
 const { AbortError, UsageError, backend } = require('../core/protocol');
-const { send } = require('../core/pipeline');
+const { needOf, send } = require('../core/pipeline');
 const { Answer } = require('./answer');
 const { State } = require('./state');
 
@@ -89,7 +89,7 @@ class Result {
     const answer = (this.#answer = new Answer(this.#live, before));
     this.#isStale = false;
     try {
-      await send(session.lease, limits, () => answer.request(this.#query), undefined, undefined, text);
+      await send(session.lease, needOf(limits), limits, () => answer.request(this.#query), text);
       const { bytes, cmd } = answer;
       if (bytes === before || this.readers.size === 0) return 0;
       if (!/^(?:SELECT|SHOW)$/.test(cmd) || bytes[0] !== backend.RowDescription) {

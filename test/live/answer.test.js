@@ -52,7 +52,7 @@ describe('An answer', () => {
     const client = await connected();
     const ask = async (text, before, limits = LIMITS) => {
       const answer = new Answer(limits, before);
-      await send(client.lease, {}, () => answer.request({ text, values: [] }));
+      await send(client.lease, 'shared', {}, () => answer.request({ text, values: [] }));
       return answer;
     };
     const many = "SELECT i AS a, repeat('x', 300) FROM generate_series(1, 1000) i";

@@ -84,7 +84,7 @@ function checkBlock(pipeline, request, before) {
       'this ended the transaction block: in transaction(), return from the function ' + 'to commit, throw to roll back',
       '25P01'
     );
-    isOpen &&= !transaction.ended; // else the transaction has ended the other one as well
+    isOpen &&= !transaction.isOver; // else the transaction has ended the other one as well
     scopes.leaveBlock(scope, request.error);
   } else isOpen = false;
   if (isOpen) rollBack(pipeline);

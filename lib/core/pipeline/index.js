@@ -20,9 +20,9 @@ const { DROPPED, QueryRequest } = require('./query');
 const { leftInside, runInside, waitsForItself } = require('./inside');
 const { EndRequest } = require('./block');
 const { CloseRequest, ping } = require('./close');
-const { Scope } = require('./scope');
+const { Phase, Scope } = require('./scope');
 const { channel, debug, trace, traceAbove } = require('./tracing');
-const { own, send } = require('./lease');
+const { needOf, own, send } = require('./lease');
 const cancel = require('./cancel');
 const limits = require('./limits');
 const sql = require('./sql');
@@ -33,6 +33,7 @@ module.exports = {
   CloseRequest,
   EndRequest,
   DROPPED,
+  Phase,
   QueryRequest,
   Scope,
   again,
@@ -40,6 +41,7 @@ module.exports = {
   isFollowed,
   isStale,
   miscounted,
+  needOf,
   outcome,
   own,
   ping,

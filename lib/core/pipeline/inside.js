@@ -35,7 +35,7 @@ function runInside(scope, work) {
   const context = { scope, outer: storage.getStore() };
   // A job may begin its next run inside for ever.
   for (let each = context; each !== undefined; each = each.outer)
-    while (each.outer?.scope.ended) each.outer = each.outer.outer;
+    while (each.outer?.scope.isOver) each.outer = each.outer.outer;
   return storage.run(context, work);
 }
 
@@ -46,7 +46,7 @@ function runInside(scope, work) {
  */
 function waitsForItself(scope) {
   for (let context = storage?.getStore(); context !== undefined; context = context.outer) {
-    if (!context.scope.ended && (scope === undefined || context.scope.isInside(scope))) return true;
+    if (!context.scope.isOver && (scope === undefined || context.scope.isInside(scope))) return true;
   }
   return false;
 }

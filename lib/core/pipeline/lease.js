@@ -3,22 +3,14 @@
 const { submit } = require('./limits');
 const { channel, traceCall, traceWait } = require('./tracing');
 
+/** What a query needs: with `alone` nothing is sent behind it. */
+const needOf = ({ alone }) => (alone ? 'owned' : 'shared');
+
 /**
- * Sends a request in a scope of a lease, see Scope.run.
- * @param {object} options the caller's; with `alone` nothing is sent behind the request
- * @param {function(): Request} make makes the request, again after a loss
- * @param {string} [need] see Scope.run
+ * Sends a request in a scope of a lease, see Session.#run.
  * @param {function(Error): boolean} [mayRepeat] see Scope.run
- * @param {string} [text] see PoolLease.run
  */
-function send(
-  lease,
-  options,
-  make,
-  need = options.alone ? 'owned' : 'shared',
-  mayRepeat = undefined,
-  text = undefined
-) {
+function send(lease, need, options, make, text, mayRepeat) {
   if (lease.scope !== null) return submit(make(), lease.scope, options);
   const run = next =>
     lease.run(need, options, (scope, client, limits) => submit(next(), scope, limits), mayRepeat, text);
@@ -44,4 +36,4 @@ function own(lease, options, text, work, mayRepeat) {
   );
 }
 
-module.exports = { own, send };
+module.exports = { needOf, own, send };

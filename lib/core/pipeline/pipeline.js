@@ -17,7 +17,7 @@ const { Memory } = require('../rows');
 const { cancelHead } = require('./cancel');
 const { lose, again, mayResend } = require('./errors');
 const { checkBlock, noteCommand } = require('./block');
-const { Scope, Scopes } = require('./scope');
+const { Phase, Scope, Scopes } = require('./scope');
 const { Statements } = require('./statements');
 const { channel, trace, traceFronts } = require('./tracing');
 
@@ -196,7 +196,7 @@ class Pipeline {
     const { loop } = owner;
     owner.loop = undefined; // it is named once
     const timer = setTimeout(() => {
-      if (this.scopes.active !== owner || owner.ended) return;
+      if (this.scopes.active !== owner || owner.isOver) return;
       globalThis.process?.emitWarning?.(
         `"${text}" has waited for a second for the end of the cursor "${loop}", which has the connection: ` +
           'if the loop waits for it, iterate tx.cursor in a transaction and use tx.query, or use a pool',
@@ -244,7 +244,7 @@ class Pipeline {
 
   /** Leaves a scope as soon as everything in it was sent. */
   end(scope) {
-    scope.ending = true;
+    scope.phase = Math.max(scope.phase, Phase.ENDING);
     this.pump();
   }
 
@@ -418,7 +418,7 @@ class Pipeline {
     }
     if (this.head?.givenUp) cancelHead(this);
     const { active } = this.scopes;
-    if (active.first !== null || active.ending) this.pump();
+    if (active.first !== null || active.phase === Phase.ENDING) this.pump();
   }
 
   /** Lets nothing more be sent behind a request that was sent. */

@@ -11,6 +11,15 @@ const IN_ANOTHER = 'cannot begin in the block that a query has begun: end that f
 
 const nothing = () => {};
 
+/** The life of a scope, in this order. */
+const Phase = Object.freeze({
+  WAITING: 0, // in the queue of its parent
+  OPEN: 1, // it owns the connection, or a scope inside it does
+  COMMITTING: 2, // the answer to RELEASE decides whether its savepoint is rolled back
+  ENDING: 3, // its end was submitted: it is left as soon as everything in it was sent
+  OVER: 4
+});
+
 /**
  * A queue of requests that wait in the client because something else owns the connection. An entered scope owns it: a
  * transaction, a COPY FROM STDIN, end(). Scopes form a stack, and only the innermost one sends.
@@ -27,8 +36,8 @@ class Scope {
    * @param {string} [options.begin] the SQL that begins the block, in front of the first request
    * @param {string} [options.loop] the query of a cursor, whose loop may wait for what waits behind it
    * @param {function()} [options.entered] called when the scope owns the connection
-   * @param {function(function(): Error)} [options.lost] called with a maker of errors if the scope ends without being
-   *   left
+   * @param {function(function(): Error, number)} [options.lost] called with a maker of errors and the phase if the scope
+   *   ends without being left
    */
   constructor(
     pipeline,
@@ -56,10 +65,8 @@ class Scope {
      * left
      */
     this.refused = null;
-    this.ended = false;
+    this.phase = parent === null ? Phase.OPEN : Phase.WAITING;
     this.loop = loop;
-    /** Whether it is left as soon as everything in it was sent. */
-    this.ending = false;
     /** @type {Error|undefined} why the block of the transaction has failed */
     this.failure = undefined;
     /**
@@ -71,6 +78,10 @@ class Scope {
     this.first = null;
     this.last = null;
     this.next = null;
+  }
+
+  get isOver() {
+    return this.phase === Phase.OVER;
   }
 
   /** That of the transaction, of whose savepoints this may be one. */
@@ -166,7 +177,7 @@ class Scopes {
 
   /** @param {Request} [request] one that ends the scope's block is accepted until the scope was left */
   check(scope, request) {
-    if (scope.refused !== null && (scope.ended || !request?.controlsBlock))
+    if (scope.refused !== null && (scope.isOver || !request?.controlsBlock))
       throw withQuery(again(scope.refused(), this.check), request?.text);
     if (scope === this.active || !waitsForItself(scope)) return;
     throw new UsageError(
@@ -193,21 +204,27 @@ class Scopes {
     const { root } = this;
     for (;;) {
       const { active } = this;
-      if (active.ending && active.first === null) {
+      if (active.phase === Phase.ENDING && active.first === null) {
         this.leave(active);
         continue;
       }
       const entry = active.first;
       if (entry === null) return null;
-      if (entry instanceof Scope && !entry.ended && entry.whenIdle && root.pipeline.head !== null) return null;
+      if (entry.isOver) {
+        active.shift();
+        continue;
+      }
+      if (entry.whenIdle && root.pipeline.head !== null) return null;
       const isOutside = (entry.block || entry.settings !== undefined) && active === root;
-      if (isOutside && !entry.ended && this.inBlock === undefined) return null;
+      if (isOutside && this.inBlock === undefined) return null;
       active.shift();
       if (!(entry instanceof Scope)) return entry;
-      if (entry.ended) continue;
       if (entry.block && isOutside && this.inBlock)
         this.#lose(entry, () => new UsageError(`${entry.name} ${IN_ANOTHER}`, '25001'));
-      else return (this.active = entry);
+      else {
+        entry.phase = Phase.OPEN;
+        return (this.active = entry);
+      }
     }
   }
 
@@ -217,10 +234,10 @@ class Scopes {
    * @returns {boolean} whether it was the active one, so that others may continue
    */
   leave(scope, error) {
-    if (scope.ended) return false;
+    if (scope.isOver) return false;
     this.#close(scope, () => (error === undefined ? new UsageError(`${scope.name} is over`, '25P01') : again(error)));
     if (this.active !== scope) return false;
-    while (this.active.ended) this.active = this.active.parent;
+    while (this.active.isOver) this.active = this.active.parent;
     return true;
   }
 
@@ -244,7 +261,7 @@ class Scopes {
 
   /** Ends a scope, and rejects what waits in it. @param {function(): Error} next makes an error for each */
   #close(scope, next) {
-    scope.ended = true;
+    scope.phase = Phase.OVER;
     scope.entered = scope.lost = nothing; // code that was started inside a transaction keeps its scope, see inside.js
     scope.refuse(next);
     this.empty(scope, next);
@@ -260,9 +277,9 @@ class Scopes {
 
   /** Ends a scope from outside. */
   #lose(scope, next) {
-    const { lost } = scope;
-    if (!scope.ended) this.#close(scope, next);
-    lost(next);
+    const { lost, phase } = scope;
+    if (!scope.isOver) this.#close(scope, next);
+    lost(next, phase);
   }
 
   /**
@@ -274,4 +291,4 @@ class Scopes {
   }
 }
 
-module.exports = { Scope, Scopes };
+module.exports = { Phase, Scope, Scopes };

@@ -2,7 +2,7 @@
 
 const { State, backend, checkText, isPiece, kindOf, nameOf, placed, protocolError } = require('../protocol');
 const { RowReader } = require('../rows');
-const { NAMES, NO_OPTIONS, NO_VALUES, checkOptions } = require('../options');
+const { NAMES, NO_OPTIONS, checkOptions, statementOf } = require('../options');
 const { QueryRequest, Request, copyDirection } = require('../pipeline');
 
 /** Command tags of statements that an error undoes: a batch of these may be repeated. */
@@ -45,7 +45,7 @@ class BatchRequest extends Request {
       if (typeof each === 'string') each = [each];
       else if (!Array.isArray(each))
         throw new TypeError(`a query of a batch is a text or [text, values, options], not ${kindOf(each)}`);
-      const [text, values = NO_VALUES, options = NO_OPTIONS] = isPiece(each[0]) ? [...each[0], each[1]] : each;
+      const [text, values, options] = statementOf(...each);
       if (options !== NO_OPTIONS) checkOptions(options, NAMES.batched);
       const { format = 0, cache = true, paramTypes, decode } = options;
       checkText(text, 'text');

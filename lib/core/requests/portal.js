@@ -134,7 +134,7 @@ class Portal {
 
   /** @throws {Error} if its transaction is over, which invalidates rows that were fetched ahead */
   check() {
-    if (this.over === undefined && this.scope.ended) throw again(this.scope.refused());
+    if (this.over === undefined && this.scope.isOver) throw again(this.scope.refused());
   }
 
   /**

@@ -1,6 +1,6 @@
 'use strict';
 
-const { State, backend, checkText, nextState } = require('../protocol');
+const { State, backend, nextState } = require('../protocol');
 const { RowParser, RowReader } = require('../rows');
 const { Request } = require('../pipeline');
 
@@ -18,7 +18,6 @@ class SimpleQueryRequest extends Request {
   /** @param {object} options of the readers */
   constructor(text, options) {
     super();
-    checkText(text, 'text');
     this.text = text;
     this.options = options;
     this.result = [];

@@ -3,7 +3,7 @@
 const { PostgresError, checkText, kindOf } = require('../protocol');
 const { NO_OPTIONS } = require('../options');
 const { QueryRequest } = require('../requests');
-const { giveUp, copyDirection, send, throwIfAborted, watchSignal } = require('../pipeline');
+const { giveUp, copyDirection, needOf, send, throwIfAborted, watchSignal } = require('../pipeline');
 const { Json } = require('./json');
 const { Sink, messages } = require('./sink');
 const { Target } = require('./target');
@@ -129,6 +129,7 @@ async function runInto(lease, sink, make, options) {
     const { signal, statement_timeout, idempotent, alone } = options; // a spread takes microseconds
     await send(
       lease,
+      needOf(options),
       {
         signal,
         statement_timeout,
@@ -144,9 +145,8 @@ async function runInto(lease, sink, make, options) {
         leave = error => giveUp(request, error);
         return request;
       },
-      undefined,
-      mayRepeat,
-      request.text
+      request.text,
+      mayRepeat
     );
     throwIfAborted(options, true);
     const taken = finish(sink, options);
@@ -184,7 +184,7 @@ async function untilTaken(sink, promise) {
 function queryInto(lease, receiver, make, options) {
   if (receiver instanceof Sink) return runInto(lease, receiver, make, { ...options, ...STREAM });
   const request = make();
-  return send(lease, options, () => request, undefined, never, request.text);
+  return send(lease, needOf(options), options, () => request, request.text, never);
 }
 
 /**

@@ -1,7 +1,7 @@
 'use strict';
 
 const assert = require('node:assert/strict');
-const { Scope, Scopes } = require('../../../lib/core/pipeline/scope');
+const { Phase, Scope, Scopes } = require('../../../lib/core/pipeline/scope');
 
 const entry = name => ({ name, next: null });
 
@@ -99,10 +99,10 @@ describe('The scopes of a connection', () => {
     root.push(entry('outside'));
     block.push(entry('COMMIT'));
     assert.equal(next(), block);
-    block.ending = true;
-    assert.deepEqual([next().name, block.ended], ['COMMIT', false]);
+    block.phase = Phase.ENDING;
+    assert.deepEqual([next().name, block.isOver], ['COMMIT', false]);
     assert.deepEqual(
-      [next('T', { turning: { controlsBlock: true } }).name, block.ended, scopes.active],
+      [next('T', { turning: { controlsBlock: true } }).name, block.isOver, scopes.active],
       ['outside', true, root]
     );
   });
@@ -150,7 +150,7 @@ describe('The scopes of a connection', () => {
     next();
     next('T');
     scopes.leaveBlock(savepoint, new Error('ended'));
-    assert.deepEqual([block.ended, savepoint.ended, root.ended], [true, true, false]);
+    assert.deepEqual([block.isOver, savepoint.isOver, root.isOver], [true, true, false]);
     assert.equal(scopes.active, root);
   });
 
