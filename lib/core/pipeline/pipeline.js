@@ -244,7 +244,7 @@ class Pipeline {
 
   /** Leaves a scope as soon as everything in it was sent. */
   end(scope) {
-    scope.phase = Math.max(scope.phase, Phase.ENDING);
+    scope.advance(Phase.ENDING);
     this.pump();
   }
 

@@ -84,6 +84,10 @@ class Scope {
     return this.phase === Phase.OVER;
   }
 
+  advance(phase) {
+    this.phase = Math.max(this.phase, phase);
+  }
+
   /** That of the transaction, of whose savepoints this may be one. */
   get transaction() {
     return this.parent?.block ? this.parent.transaction : this;
