@@ -57,7 +57,7 @@ function summary(values) {
 /**
  * A table: what each client has come to.
  * @param {{workload: string, link: string}} place
- * @param {object} options of the run
+ * @param {object} options of the run; `of` is its date and commit
  * @param {Array<{client: string, label: string, runs: object[], cannot: string|undefined}>} entries
  */
 function table({ workload, link }, options, entries) {
@@ -67,8 +67,9 @@ function table({ workload, link }, options, entries) {
     const figures = Object.entries(FIGURES).map(([figure, of]) => [figure, summary(runs.map(of))]);
     return { client, label, rounds: runs.length, ...Object.fromEntries(figures), runs };
   });
-  const date = new Date().toISOString().slice(0, 10);
-  return { name, workload, link, date, title: title(workloads[workload].title, options) + LINKS[link], clients };
+  const { rounds, warmup, seconds, of } = options;
+  const run = { ...of, rounds, seconds, warmup };
+  return { name, workload, link, title: title(workloads[workload].title, options) + LINKS[link], run, clients };
 }
 
 /** Cells of a table: a line a client, without those that another line stands for. */
@@ -116,7 +117,8 @@ function markdown(table) {
   return [
     `### ${table.title}`,
     '',
-    `\`npm run bench -- --only ${table.name}\` on ${table.date}`,
+    `\`npm run bench -- --only ${table.name}\` on ${table.run.date}, commit ${table.run.commit}: ` +
+      `${table.run.rounds} rounds of ${table.run.seconds} s after ${table.run.warmup} s that do not count.`,
     '',
     print(head),
     `|---${'|---:'.repeat(head.length - 1)}|`,
@@ -192,19 +194,18 @@ function against(tables) {
 }
 
 /** The whole run in Markdown. */
-function document({ machine, options, tables }, name) {
+function document({ machine, tables }, name) {
   const versions = Object.entries(machine.versions)
     .map(entry => entry.join(' '))
     .join(', ');
   return (
     [
       '# Results',
-      `\`npm run bench\`: ${machine.cpu}, ${machine.memory}, ${machine.system}, ` +
+      `${machine.cpu}, ${machine.memory}, ${machine.system}, ` +
         `Node.js ${machine.node}, PostgreSQL ${machine.postgresql}. ${versions}.`,
-      `${options.rounds} rounds; each measurement ${options.seconds} s after ${options.warmup} s that do not ` +
-        'count, in a process of its own. Figures are medians, with the lowest and the highest; "/ ours" is a ' +
-        'figure divided by ours. CPU is user and system time of the client process. README.md tells what is ' +
-        'measured and how.',
+      'Each table has the date and commit of its own run. Each measurement is a process of its own. Figures are ' +
+        'medians, with the lowest and the highest; "/ ours" is a figure divided by ours. CPU is user and system time ' +
+        'of the client process. README.md tells what is measured and how.',
       `![CPU per operation](${name}.svg)`,
       ...tables.map(markdown)
     ].join('\n\n') + '\n'
@@ -298,4 +299,4 @@ function publish(file, tables) {
   );
 }
 
-module.exports = { publish, title, table, text, aims, against, write, short };
+module.exports = { PUBLISHED, publish, title, table, text, aims, against, write, short };

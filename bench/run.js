@@ -25,7 +25,8 @@ const QUICK_SECONDS = 52;
 const HELP = `npm run bench -- [options]
   --quick           everything, but small: done in a minute, good only to see that it works
   --only NAME,…     workloads, each with the link it goes over if you like: rows-objects,select-pipelined@tls
-  --part N/OF       a part of everything: its tables replace those in results.json, the others stay
+  --published       the workloads of README's table: their tables replace those in results.json, the others stay
+  --part N/OF       a part of everything, likewise
   --clients NAME,…  ${CLIENTS.join(', ')}
   --against DIR     another checkout of this library, measured in turn with this one as client "against"; by itself
                     together with this one and the floor
@@ -46,6 +47,7 @@ const OPTIONS = {
   list: { type: 'boolean' },
   help: { type: 'boolean' },
   only: { type: 'string' },
+  published: { type: 'boolean' },
   part: { type: 'string', default: '1/1' },
   clients: { type: 'string' },
   module: { type: 'string' },
@@ -75,12 +77,13 @@ function readOptions() {
     else if (!options.clients.includes(name)) options.clients.push(name);
   }
   for (const name of options.clients) if (!CLIENTS.includes(name)) throw new Error(`no client ${name}`);
-  options.tables = values.only
-    ? values.only.split(',').map(chosen)
+  const only = values.only?.split(',') ?? (values.published && Object.keys(report.PUBLISHED));
+  options.tables = only
+    ? only.map(chosen)
     : Object.entries(workloads).flatMap(([workload, { links }]) => links.map(link => ({ workload, link })));
   const [part, parts] = values.part.split('/').map(Number);
   if (!(part > 0 && part <= parts)) throw new Error('--part must be like 1/3');
-  options.isPart = parts > 1;
+  options.isPart = parts > 1 || values.published === true;
   options.tables = options.tables.filter((_, index) => index % parts === part - 1);
   options.name = values.quick ? 'quick' : values.only || values.clients || values.against ? 'partial' : 'results';
   return options;
@@ -182,9 +185,18 @@ function together(results) {
   };
 }
 
+/** The day and the commit of what is measured, with `-dirty` if files differ from it. */
+function origin() {
+  const git = ['describe', '--always', '--dirty', '--exclude', '*'];
+  return {
+    date: new Date().toISOString().slice(0, 10),
+    commit: execFileSync('git', git, { cwd: __dirname, encoding: 'utf8' }).trim()
+  };
+}
+
 class Bench {
   constructor(options, temporary) {
-    this.options = options;
+    this.options = { ...options, of: origin() };
     this.temporary = temporary;
     this.runners = findRunners(temporary, options);
     this.adapters = {};

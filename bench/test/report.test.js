@@ -8,7 +8,14 @@ const { test } = require('node:test');
 const report = require('../report');
 const workloads = require('../workloads');
 
-const OPTIONS = { rows: 300000, pending: 1000000, rounds: 3, seconds: 1, warmup: 0.5 };
+const OPTIONS = {
+  rows: 300000,
+  pending: 1000000,
+  rounds: 3,
+  seconds: 1,
+  warmup: 0.5,
+  of: { date: '2026-01-02', commit: 'abc' }
+};
 
 /** A run of a million operations at so many microseconds of CPU each. */
 const run = cpu => ({ operations: 1e6, seconds: 2, user: cpu * 0.75e6, system: cpu * 0.25e6, memory: 51200 });
@@ -90,7 +97,7 @@ test('The results are written as JSON, Markdown and SVG', () => {
     const read = ending => fs.readFileSync(path.join(directory, `results.${ending}`), 'utf8');
     assert.equal(JSON.parse(read('json')).tables[0].clients[1].cpu.median, 5);
     assert.match(read('md'), /\| \*\*quickgres\*\* \| \*\*500,000\*\* \|/);
-    assert.match(read('md'), /npm run bench -- --only rows-untouched/);
+    assert.match(read('md'), /--only rows-untouched` on 2026-01-02, commit abc: 3 rounds of 1 s/);
     assert.match(read('svg'), /^<svg [^]*>A row of ten columns, untouched<[^]*<rect [^]*>5\.00<\/text>[^]*<\/svg>\n$/);
     assert.doesNotMatch(read('svg'), /HTTP/);
     const http = [{ route: '/row', client: 'quickgres', rate: 12345.6, rounds: [{ rate: 12000 }, { rate: 13000 }] }];
@@ -105,23 +112,25 @@ test('The results are written as JSON, Markdown and SVG', () => {
   }
 });
 
-test('A part replaces the tables that it has, and the others stay in their order', () => {
+test('A part replaces the tables that it has; the others stay in their order, with the dates of their own runs', () => {
   const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'bench-report-'));
   try {
-    const write = (names, isPart) =>
-      report.write(
-        { machine: { versions: {} }, options: OPTIONS, tables: names.map(name => table(name)) },
-        directory,
-        'results',
-        isPart
-      );
-    const names = () =>
-      JSON.parse(fs.readFileSync(path.join(directory, 'results.json'))).tables.map(({ name }) => name);
-    write(['rows-untouched', 'connect'], true);
-    write(['connect', 'select-batch'], true);
-    assert.deepEqual(names(), ['select-batch', 'rows-untouched', 'connect']);
-    write(['connect'], false);
-    assert.deepEqual(names(), ['connect']);
+    const write = (date, names, isPart) => {
+      const options = { ...OPTIONS, of: { date, commit: 'abc' } };
+      const tables = names.map(name => report.table({ workload: name, link: 'unix' }, options, ENTRIES));
+      report.write({ machine: { versions: {} }, options, tables }, directory, 'results', isPart);
+    };
+    const written = () =>
+      JSON.parse(fs.readFileSync(path.join(directory, 'results.json'))).tables.map(({ name, run }) => [name, run.date]);
+    write('2026-01-01', ['rows-untouched', 'connect'], true);
+    write('2026-01-02', ['connect', 'select-batch'], true);
+    assert.deepEqual(written(), [
+      ['select-batch', '2026-01-02'],
+      ['rows-untouched', '2026-01-01'],
+      ['connect', '2026-01-02']
+    ]);
+    write('2026-01-03', ['connect'], false);
+    assert.deepEqual(written(), [['connect', '2026-01-03']]);
   } finally {
     fs.rmSync(directory, { recursive: true });
   }
