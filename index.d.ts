@@ -707,6 +707,11 @@ export abstract class Session<out D extends boolean = true> extends EventEmitter
    *   calls. Rejects with a PostgresError, ConnectionError, AbortError or TimeoutError; for bad input, before anything
    *   is sent, with a TypeError or RangeError
    */
+  query<X extends Listed, S>(
+    this: S,
+    text: X,
+    ...more: Arguments<X, [options?: TextFormat | (QueryOptions & AsConfigured), cache?: boolean]>
+  ): Promise<RowReader<ListedRow<X, Decodes<S>>>>;
   query<S extends Receiver>(
     piece: Sql,
     options: QueryOptions<S> & { stream: S; idempotent?: false | undefined }
@@ -731,11 +736,6 @@ export abstract class Session<out D extends boolean = true> extends EventEmitter
   ): Promise<RowReader<ListedRow<X, B>>>;
   query(piece: Sql, options: QueryOptions): Promise<Receiver>;
   query(text: `${'COPY' | 'copy'} ${string}`, values?: Values, format?: Format, cache?: boolean): Promise<CopyReader>;
-  query<X extends Listed, S>(
-    this: S,
-    text: X,
-    ...more: Arguments<X, [options?: TextFormat | (QueryOptions & AsConfigured), cache?: boolean]>
-  ): Promise<RowReader<ListedRow<X, Decodes<S>>>>;
   query<T extends Columns<T, Decoded<D>> = AnyColumns, X extends string = string>(
     text: OtherText<X>,
     values?: Values,
@@ -843,6 +843,11 @@ export abstract class Session<out D extends boolean = true> extends EventEmitter
    * @returns an async iterable of rows; `break` closes the cursor
    * @throws {TypeError|RangeError} for bad input
    */
+  cursor<X extends Listed, S>(
+    this: S,
+    text: X,
+    ...more: Arguments<X, [options?: CursorOptions & AsConfigured]>
+  ): Cursor<ListedRow<X, Decodes<S>>>;
   cursor<T extends Columns<T, Decoded<D, ColumnValue>> = AnyColumns>(
     piece: Sql,
     options?: CursorOptions & AsSession
@@ -864,11 +869,6 @@ export abstract class Session<out D extends boolean = true> extends EventEmitter
     values: Values | undefined,
     options: CursorOptions
   ): Cursor<T>;
-  cursor<X extends Listed, S>(
-    this: S,
-    text: X,
-    ...more: Arguments<X, [options?: CursorOptions & AsConfigured]>
-  ): Cursor<ListedRow<X, Decodes<S>>>;
   cursor<X extends Listed, const B extends boolean>(
     text: X,
     ...more: Arguments<X, [options: CursorOptions & WithMode<B>]>
