@@ -1554,6 +1554,11 @@ export interface Config<D extends boolean = true> extends Partial<Record<Runtime
    * arrays of enums, domains and types of extensions. Default: true unless `decode` is false.
    */
   fetch_types?: boolean | null | undefined;
+  /**
+   * 'camel': `user_id` is `userId` in rows, JSON and streams. An underscore stays at the beginning of a name, and before
+   * anything but a small letter. Default: names are as the server has them.
+   */
+  names?: 'camel' | null | undefined;
   /** What columns become, unless a query says otherwise. Default: true. */
   decode?: D | Exclude<Decode, boolean> | null | undefined;
   /** Parameters of extensions, for example `'app.user'`. Default: the server's. */

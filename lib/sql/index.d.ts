@@ -69,6 +69,14 @@ export interface SqlTag {
   or(conditions: readonly Sql[]): Sql;
   /** @param pieces any number @param separator between them, ``sql`, ` `` by default @returns one piece */
   join(pieces: readonly Sql[], separator?: Sql): Sql;
+  /**
+   * A copy of an object whose names are those of columns, as they are without the config's `names: 'camel'`, for
+   * `values` and `set`.
+   * @param object as in a row, for example `{ userId: 1 }`
+   * @returns `{ user_id: 1 }`
+   * @throws {TypeError} if it is no object
+   */
+  snake(object: object): Record<string, any>;
   /** A JSON parameter; null is JSON's null. @param value for JSON.stringify @returns a piece */
   json(value: object | string | number | boolean | null): Sql;
   /** SQL without any quoting. @param text that you have written yourself @returns a piece */

@@ -234,6 +234,13 @@ sql.values = (list, columns) => {
   return piece([...strings, ')'], parts);
 };
 
+/** What `names: 'camel'` makes of a name, undone. */
+sql.snake = object => {
+  checkObject(object, () => 'the object');
+  const nameOf = name => name.replace(/[A-Z]/g, letter => `_${letter.toLowerCase()}`);
+  return Object.fromEntries(Object.entries(object).map(([name, value]) => [nameOf(name), value]));
+};
+
 sql.set = (object, columns) => {
   const what = () => 'the object';
   const names =

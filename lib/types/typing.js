@@ -1,6 +1,7 @@
 'use strict';
 
 const { decoders } = require('../..');
+const { toCamel } = require('../core/rows');
 const { Nullability } = require('./nullable');
 
 /** OIDs from here are the database's own. */
@@ -87,6 +88,7 @@ class Typing {
   #decoded; // types of decoded columns, by their PostgreSQL type
   #facts;
   #names;
+  #nameOf;
   #sessions;
   #turn = 0;
   #types;
@@ -96,8 +98,9 @@ class Typing {
    * @param {Session[]} sessions to ask in turn
    * @param {{columns?: Object<string, string>, types?: Object<string, string>}} config
    */
-  constructor(sessions, { columns = {}, types = {} }) {
+  constructor(sessions, { columns = {}, types = {}, names }) {
     this.#sessions = sessions;
+    this.#nameOf = names === 'camel' ? toCamel : name => name;
     this.#columns = new Map(Object.entries(columns));
     this.#decoded = { ...COLUMNS, ...types };
   }
@@ -152,7 +155,10 @@ class Typing {
     const row = new Map(
       columns.map((column, index) => {
         const isSure = sure.columns[index] || said.delete(column.name);
-        return [column.name, `${JSON.stringify(column.name)}: ${this.#columnType(column)}${isSure ? '' : ' | null'}`];
+        return [
+          column.name,
+          `${JSON.stringify(this.#nameOf(column.name))}: ${this.#columnType(column)}${isSure ? '' : ' | null'}`
+        ];
       })
     );
     const wrong = [...said].find(name => !row.has(name));

@@ -111,6 +111,13 @@ declare module 'quickgres' {
     assert.deepEqual(declared(), texts);
   });
 
+  it('gives columns the names of a config that has camel case, if package.json says so', async () => {
+    write('package.json', JSON.stringify({ quickgres: { names: 'camel' } }));
+    write('app.js', "pool.query('SELECT 1 AS user_id, 2 AS a_1')");
+    assert.equal((await run()).code, 0);
+    assert.match(Object.values(declared())[0], /"userId": .*"a_1": /);
+  });
+
   it('takes types of columns, and those of own decoders, from package.json', async () => {
     write(
       'package.json',

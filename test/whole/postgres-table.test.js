@@ -55,7 +55,6 @@ const GIVES = {
   'text as it is': ['now()', []],
   'a value of a type': ({ rows }) => assert.deepEqual(rows, [{ n: 1 }]),
   'queries in one go': ({ length }) => assert.equal(length, 2),
-  'names in camel case': [{ userId: 1 }],
   undefined: ['SELECT $1::text', [null]],
   'large objects': ({ rows: [{ oid }] }) => assert.ok(oid > 0)
 };

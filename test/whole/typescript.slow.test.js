@@ -311,6 +311,7 @@ describe('TypeScript', () => {
             'database',
             'decode',
             'fetch_types',
+            'names',
             'socket',
             'ssl'
           ])

@@ -90,6 +90,7 @@ function resolve(config, overrides, env = process.env) {
   );
   result.passfile ??= homeFile(env, '.pgpass', 'pgpass.conf');
   if (own.socket !== undefined) result.socket = own.socket;
+  if (own.names !== undefined) result.names = own.names;
   result.sslmode = sslMode(result, own.ssl, sslmode);
   checkTogether(result);
   result.hosts = hostList(texts, result, own.socket ? 'localhost' : fallback);
@@ -158,7 +159,8 @@ const OBJECT_OPTIONS = {
   socket: [value => typeof (value.write ?? value) === 'function', 'a Duplex stream or a function that gives one'],
   password: [value => typeof value === 'function', 'a string or a function'],
   decode: [() => true],
-  fetch_types: [value => typeof value === 'boolean', 'a boolean']
+  fetch_types: [value => typeof value === 'boolean', 'a boolean'],
+  names: [value => value === 'camel', "'camel'"]
 };
 
 const read = config =>

@@ -9,7 +9,7 @@ const { check, OPTIONS } = require('./options');
  */
 
 /** Options that have no text, or another name in a connection string. */
-const ONLY_IN_OBJECTS = ['connectionString', 'database', 'decode', 'fetch_types', 'socket', 'ssl'];
+const ONLY_IN_OBJECTS = ['connectionString', 'database', 'decode', 'fetch_types', 'names', 'socket', 'ssl'];
 
 /** PostgreSQL's parameters with capital letters. */
 const CAPITALS = ['datestyle', 'intervalstyle', 'timezone'];

@@ -13,7 +13,7 @@ const {
   nextState,
   protocolError
 } = require('../protocol');
-const { Memory } = require('../rows');
+const { Memory, RowParser } = require('../rows');
 const { cancelHead } = require('./cancel');
 const { lose, again, mayResend } = require('./errors');
 const { checkBlock, noteCommand } = require('./block');
@@ -80,10 +80,17 @@ class Pipeline {
   }
 
   /** Takes the limits of a resolved config. */
-  configure({ statement_cache, max_buffer_bytes, max_pipeline }) {
+  configure({ statement_cache, max_buffer_bytes, max_pipeline, names }) {
     this.statements.limit = statement_cache;
     this.maxBuffered = max_buffer_bytes;
     this.maxPipeline = max_pipeline || Infinity;
+    this.isCamel = names === 'camel';
+  }
+
+  /** @returns {RowParser} of the RowDescription in buf[start … end), with the names of the config */
+  rowParserOf(buf, start, end) {
+    const parser = RowParser.of(buf.subarray(start, end));
+    return this.isCamel ? parser.camel : parser;
   }
 
   /** Puts a request of the library's own in front of those that wait for the connection. */

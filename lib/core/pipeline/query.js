@@ -124,7 +124,7 @@ class QueryRequest extends Request {
         return;
       case RowDescription:
       case NoData:
-        this.statement.describe(type === RowDescription ? buf : null, start, end);
+        this.statement.describe(type === RowDescription ? pipeline.rowParserOf(buf, start, end) : null);
         if (next !== State.Binding) this.start(pipeline);
         return;
       case BindComplete:

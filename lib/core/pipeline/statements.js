@@ -1,7 +1,6 @@
 'use strict';
 
 const { ConnectionError } = require('../protocol');
-const { RowParser } = require('../rows');
 const { firstWord } = require('./sql');
 
 const NO_TYPES = [];
@@ -114,9 +113,9 @@ class Statement {
     return this.paramTypes[index] > 0 ? isJson(this.paramTypes[index]) : this.json?.has(index);
   }
 
-  /** Takes the RowDescription in buf[start …), or NoData if buf is null. */
-  describe(buf, start, end) {
-    this.rowParser = buf === null ? null : RowParser.of(buf.subarray(start, end));
+  /** @param {RowParser|null} rowParser null without columns */
+  describe(rowParser) {
+    this.rowParser = rowParser;
     this.carrier = null;
   }
 }

@@ -1,7 +1,7 @@
 'use strict';
 
 const { State, backend, nextState } = require('../protocol');
-const { RowParser, RowReader } = require('../rows');
+const { RowReader } = require('../rows');
 const { Request } = require('../pipeline');
 
 const { CommandComplete, CopyData, CopyInResponse, DataRow, EmptyQueryResponse, ErrorResponse, RowDescription } =
@@ -46,7 +46,7 @@ class SimpleQueryRequest extends Request {
     if (!this.pending) return; // it was given up
     if (this.reader === null && FIRST.has(type)) this.result.push((this.reader = new RowReader(this.options)));
     const { reader } = this;
-    if (type === RowDescription) reader.start(RowParser.of(buf.subarray(start, end)), 0, pipeline);
+    if (type === RowDescription) reader.start(pipeline.rowParserOf(buf, start, end), 0, pipeline);
     else if (type === DataRow || type === CopyData) reader.receiveData(buf, start, end, count, pipeline.reader.owned);
     else reader.receive(type, buf, start, end);
     if (type !== CommandComplete) return;

@@ -4,7 +4,7 @@
 
 const datarow = require('../../../client-parser/datarow.js');
 const decode = require('./decode');
-const { RowParser } = require('./row-parser');
+const { RowParser, toCamel } = require('./row-parser');
 const { Memory, RowReader } = require('./row-reader');
 
 /** The length of the column whose length word is at `off`; it never reaches past the end of its message. */
@@ -13,6 +13,7 @@ const columnLength = (buf, off, end) => datarow.columnLength(buf, off, end, RowP
 module.exports = {
   RowReader,
   RowParser,
+  toCamel,
   Memory,
   checkDecode: decode.checkDecode,
   hasNames: decode.hasNames,

@@ -28,6 +28,9 @@ Object.defineProperties(Members.prototype, {
 
 const { latin1Slice } = Buffer.prototype;
 
+/** Leaves each underscore that is not between a character and a small letter, so that `sql.snake` gives the name back. */
+const toCamel = name => name.replace(/(?!^)_([a-z])/g, (_, letter) => letter.toUpperCase());
+
 /**
  * A RowDescription and the classes of its rows: `new parser[Client.STRING](dataRow)`, `new
  * parser[Client.BINARY](dataRow)`.
@@ -47,6 +50,7 @@ class RowParser extends RowDescription {
     error: protocolError
   };
 
+  #camel;
   #forBinary;
   #binary;
 
@@ -54,6 +58,21 @@ class RowParser extends RowDescription {
     super(buf, start);
     /** The message. The description of a prepared statement says text for all columns. */
     this.buffer = Buffer.from(buf.subarray(start, start + 1 + int32(buf, start + 1)));
+  }
+
+  /** @type {RowParser} the same description with names in camel case */
+  get camel() {
+    if (this.#camel !== undefined) return this.#camel;
+    const parts = [this.buffer.subarray(0, 7)];
+    let off = 7;
+    for (const { name } of this.columns) {
+      const end = this.buffer.indexOf(0, off);
+      off = end + 19;
+      parts.push(Buffer.from(toCamel(name)), this.buffer.subarray(end, off));
+    }
+    const message = Buffer.concat(parts);
+    message.writeInt32BE(message.length - 1, 1);
+    return (this.#camel = RowParser.of(message));
   }
 
   /** @returns {RowParser} the same description for columns in this format */
@@ -74,4 +93,4 @@ class RowParser extends RowDescription {
   }
 }
 
-module.exports = { RowParser };
+module.exports = { RowParser, toCamel };

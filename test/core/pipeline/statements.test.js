@@ -2,13 +2,14 @@
 
 const assert = require('node:assert/strict');
 const { Statement, Statements } = require('../../../lib/core/pipeline/statements');
+const { RowParser } = require('../../../lib/core/rows');
 const { rowDescription } = require('../../support');
 
 /** A statement whose Parse was sent and answered. */
 function parsed(statements, text, paramTypes) {
   const statement = statements.get(text, paramTypes);
   statement.sent = true;
-  statement.describe(rowDescription('a'), 0);
+  statement.describe(RowParser.of(rowDescription('a')));
   return statement;
 }
 
@@ -217,10 +218,10 @@ describe('Statement', () => {
     assert.equal(new Statement('', 'SELECT 1', [], '', 'select').bindNames.toString('latin1'), '\0\0');
   });
 
-  it('is described by a RowDescription, or as one without rows', () => {
+  it('has the RowParser of its description, or is one without rows', () => {
     const statement = new Statement('s1', 'SELECT 1', [], '', 'select');
     assert.equal(statement.rowParser, undefined);
-    statement.describe(rowDescription('a'), 0);
+    statement.describe(RowParser.of(rowDescription('a')));
     assert.deepEqual(statement.rowParser.columnNames, ['a']);
     statement.describe(null);
     assert.equal(statement.rowParser, null);

@@ -1,10 +1,15 @@
 'use strict';
 
 const assert = require('node:assert/strict');
+const { PassThrough } = require('node:stream');
 const { inspect } = require('node:util');
+const { Client } = require('../../..');
 const { rowClass } = require('../../../client-parser/datarow.js');
-const { RowParser, RowReader, int32 } = require('../../../lib/core/rows');
-const { hex, rowDescription, dataRow } = require('../../support');
+const { RowParser, RowReader, int32, toCamel } = require('../../../lib/core/rows');
+const { Pool } = require('../../../lib/pool');
+const { sql } = require('../../../lib/sql');
+const { connected, dataRow, hex, rowDescription, sharedServer } = require('../../support');
+const { endAfterTest } = require('../../support/hooks');
 
 /** Two columns: id (int4, from a table) and name (varchar(30)). */
 const DESCRIPTION = hex(`54 00000032 0002
@@ -547,4 +552,63 @@ describe('A column whose texts repeat', () => {
       assert.deepEqual(read(reader), values);
     }
   });
+});
+
+describe("With names: 'camel'", () => {
+  const ROW = { userId: 7, a_1: 1, _id: 2, _X: 3, a_B: 4, größeIn: 5, userName: 'x', Big_Size: 6, a_: 8 };
+  const TEXT =
+    'SELECT 7 AS user_id, 1 AS a_1, 2 AS _id, 3 AS __x, 4 AS a__b, 5 AS größe_in, \'x\' AS user_name, 6 AS "Big_Size", 8 AS a_';
+
+  it('rows of every method have them, and JSON, and a page that reads messages', async () => {
+    const { config } = await sharedServer();
+    const json = async (session, as) => {
+      const target = new PassThrough();
+      const [chunks] = await Promise.all([target.toArray(), session.queryTo(target, TEXT, [], { as })]);
+      return Buffer.concat(chunks);
+    };
+    for (const session of [
+      await connected({ names: 'camel' }),
+      endAfterTest(new Pool({ ...config, names: 'camel' }))
+    ]) {
+      const objectsOf = [
+        (await session.query(TEXT)).objects,
+        (await session.query(TEXT, [], { format: 1, cache: false })).objects,
+        (await session.batch([TEXT]))[0].objects,
+        (await session.simpleQuery(TEXT))[0].objects,
+        (await session.transaction(tx => tx.query(TEXT))).objects,
+        JSON.parse(await json(session, 'json'))
+      ];
+      for (const objects of objectsOf) assert.deepEqual(objects, [ROW]);
+      const message = await json(session, 'protocol');
+      assert.equal(new RowParser(message).columnNames[0], 'userId');
+      const { value } = await session.cursor(TEXT).next();
+      assert.equal(value.userId, 7);
+      const { structs, rowParser } = await session.query(TEXT);
+      assert.deepEqual([structs[0].userId, structs[0].get('userName'), rowParser.columnNames[0]], [7, 'x', 'userId']);
+      assert.deepEqual((await session.describe(TEXT)).columns[0].name, 'user_id');
+    }
+    assert.equal((await (await connected()).query(TEXT)).rows[0].user_id, 7);
+  });
+
+  it('describes each result once: the same parser, the same class of rows', async () => {
+    const client = await connected({ names: 'camel' });
+    const [first, second] = [await client.query(TEXT), await client.query(TEXT, [], { cache: false })];
+    assert.equal(first.rowParser, second.rowParser);
+    assert.equal(first.structs[0].constructor, second.structs[0].constructor);
+  });
+
+  it('sql.snake gives every name back that has no capital letter', () => {
+    for (let i = 0; i < 2000; i++) {
+      const name = Array.from(
+        { length: 1 + (i % 7) },
+        (_, at) => '_a1bé_z'[(i * 7 + at * at * 3 + (i >> at)) % 7]
+      ).join('');
+      assert.deepEqual(sql.snake({ [toCamel(name)]: i }), { [name]: i });
+    }
+    assert.equal(sql.values([sql.snake({ userId: 1 })])[0], '("user_id") VALUES ($1)');
+    assert.throws(() => sql.snake(null), TypeError);
+  });
+
+  it('is the only value', () =>
+    assert.rejects(new Client({ names: 'snake' }).connect(), { name: 'TypeError', message: /names must be 'camel'/ }));
 });
