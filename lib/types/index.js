@@ -40,7 +40,9 @@ function filesIn(name) {
   return fs
     .readdirSync(name, { withFileTypes: true })
     .filter(each => (each.isDirectory() ? !/^\.|^node_modules$/.test(each.name) : SOURCE.test(each.name)))
-    .flatMap(each => filesIn(path.join(name, each.name)));
+    .map(each => path.join(name, each.name))
+    .filter(each => fs.existsSync(each)) // an editor's lock is a link to nothing
+    .flatMap(filesIn);
 }
 
 /** @returns {string} file:line:column of a literal, or of what is some characters behind its quote */

@@ -67,6 +67,7 @@ describe('npx quickgres types', () => {
     write('node_modules/other/index.js', "pool.query('SELECT 1')");
     write('.hidden/index.js', "pool.query('SELECT 2')");
     write('types.d.ts', "pool.query('SELECT 3')");
+    fs.symlinkSync('user@host.1', path.join(folder, '.#app.ts')); // an editor's lock
     assert.deepEqual(await run(), {
       code: 0,
       stdout: '3 texts in 2 files have types; calls without: 1 not a literal\n',
