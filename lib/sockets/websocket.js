@@ -90,7 +90,11 @@ class WebSocketStream extends Duplex {
   }
 
   _write(bytes, encoding, callback) {
-    for (let off = 0; off < bytes.length; off += PIECE) this.#socket.send(bytes.subarray(off, off + PIECE));
+    try {
+      for (let off = 0; off < bytes.length; off += PIECE) this.#socket.send(bytes.subarray(off, off + PIECE));
+    } catch (error) {
+      return callback(error); // workerd throws after a close of the other side
+    }
     const isFull = () => this.#socket.bufferedAmount >= HIGH_WATER; // workerd does not report it
     if (!isFull()) return callback();
     this.#timer = setInterval(() => {

@@ -52,6 +52,20 @@ const OF_TENANTS = {
       { idempotent: true }
     );
   },
+  async 'settings of the transaction'(mine, tenant) {
+    return mine.transaction(
+      async tx => {
+        const other = (tenant + 1) % TENANTS;
+        const [own, theirs, again] = await Promise.all(
+          [tx, tx.with({ 'app.tenant': other }), tx].map(session => session.query(NOTES))
+        );
+        for (const { tenant: found } of theirs.rows) assert.equal(Number(found), other);
+        assert.deepEqual(again.rows, own.rows);
+        return own.rows;
+      },
+      { idempotent: true }
+    );
+  },
   async cursor(mine) {
     const rows = [];
     for await (const row of mine.cursor(NOTES, [], { batchSize: 1 })) rows.push(row);

@@ -46,6 +46,18 @@ function faked(fields) {
 const turn = () => new Promise(setImmediate);
 
 describe('WebSocketStream', () => {
+  it('fails with what send() throws', async () => {
+    const error = new Error('closed');
+    const { stream, events } = faked({
+      send() {
+        throw error;
+      }
+    });
+    stream.write('x');
+    await turn();
+    assert.deepEqual(events, [error, 'close']);
+  });
+
   it('writes in messages of a bounded size, and says when what was written has gone', async () => {
     const { socket, stream, events } = faked();
     stream.write(Buffer.alloc(600000, 'x'));

@@ -66,7 +66,10 @@ const settled = {
   transaction: (mine, text, values) =>
     mine.transaction(async tx => {
       await tx.transaction(inner => inner.query('SELECT 1'));
-      return (await tx.query(text, values)).rows;
+      const other = tx.with({ 'model.tenant': 'other' }).query(text, values);
+      const { rows } = await tx.query(text, values);
+      for (const { tenant } of (await other).rows) assert.equal(tenant, 'other');
+      return rows;
     })
 };
 
