@@ -1,0 +1,244 @@
+'use strict';
+
+const assert = require('node:assert/strict');
+const { PassThrough } = require('node:stream');
+const { pipeline } = require('node:stream/promises');
+const { connected, held, proxied, sharedServer } = require('../support');
+const { until } = require('../support/kit');
+const { orders } = require('../support/permutations');
+
+/*
+ * One connection has three users: a query that waits for a lock and is ended early, a plain query, and a transaction. Their steps come in
+ * every order. A model of the line says what each must come to.
+ */
+
+const values = ({ rows }) => rows.map(row => row.toArray().at(-1));
+
+/** Every kind of request that can be ended early. `call` waits for the lock; each inserts its row only if it is not ended. */
+const KINDS = {
+  query: ({ client, call, limits }) => client.query(`SELECT ${call}, 7`, [], limits).then(values),
+  'uncached query': ({ client, call, limits }) =>
+    client.query(`SELECT ${call}, 7`, [], { ...limits, cache: false }).then(values),
+  batch: ({ client, call, limits, insert }) =>
+    client.batch([insert, `SELECT ${call}, 7`], limits).then(results => values(results[1])),
+  simpleQuery: ({ client, call, limits, insert }) =>
+    client.simpleQuery(`${insert}; SELECT ${call}, 7`, limits).then(results => values(results[1])),
+  'query in a transaction': ({ client, call, limits, insert }) =>
+    client.transaction(async tx => {
+      await tx.query(insert);
+      return values(await tx.query(`SELECT ${call}, 7`, [], limits));
+    }, limits),
+  cursor: async ({ client, call, limits }) => {
+    const all = [];
+    for await (const row of client.cursor(`SELECT ${call}, 7`, [], limits)) all.push(row.toArray().at(-1));
+    return all;
+  },
+  queryTo: async ({ client, call, limits }) => {
+    const { rowCount } = await client.queryTo(new PassThrough().resume(), `SELECT ${call}`, [], limits);
+    return [rowCount * 7];
+  },
+  copyTo: async ({ client, call, limits }) => {
+    let text = '';
+    for await (const piece of client.copyTo(
+      `COPY (SELECT 7 FROM (SELECT ${call} OFFSET 0) AS locked) TO STDOUT`,
+      limits
+    ))
+      text += piece;
+    return [Number(text)];
+  },
+  copyFrom: async ({ client, call, limits, table, id }) => {
+    const copy = client.copyFrom(`COPY ${table} FROM STDIN WHERE ${call} IS NOT NULL`, limits);
+    await pipeline([`${id}\n`], copy);
+    return [7];
+  }
+};
+
+/** Kinds that insert their row. */
+const INSERT = ['batch', 'simpleQuery', 'query in a transaction', 'copyFrom'];
+/** Kinds that own the connection: nothing is sent behind them. */
+const OWNERS = ['query in a transaction', 'cursor', 'copyFrom'];
+
+let ids = 0;
+
+/** Three users of a connection, and what has come of them so far. */
+class Line {
+  constructor({ client, lock, server, table, lose }, kind, pace) {
+    Object.assign(this, { client, lock, server, table, lose, kind, pace });
+    this.id = ++ids;
+    this.controller = new AbortController();
+    this.promises = {};
+    this.came = {};
+    this.commit = new Promise(resolve => {
+      this.open = resolve;
+    });
+    /** The model: who is in the line, in its order; what each must come to, of which a list has alternatives. */
+    this.waiting = [];
+    this.expected = {};
+    this.is = { released: false, lost: false, committed: false, cancelled: false };
+  }
+
+  ask(who, work) {
+    const promise = (async () => work())();
+    this.promises[who] = promise.then(
+      value => (this.came[who] = value),
+      error => (this.came[who] = error.name)
+    );
+    if (this.is.lost) this.expected[who] ??= 'ConnectionError';
+    else if (this.expected[who] === undefined) this.waiting.push(who);
+  }
+
+  /** What the model says that happens by itself. */
+  advance() {
+    for (let who; (who = this.waiting[0]) !== undefined; this.waiting.shift()) {
+      if (who === 'slow' && !this.is.released) return;
+      if (who === 'transaction' && !this.is.committed) return;
+      this.expected[who] ??= { slow: [7], plain: [2], transaction: 'done' }[who];
+    }
+  }
+
+  steps = {
+    ask: () => {
+      const { client, table, id } = this;
+      const limits = { signal: this.controller.signal };
+      const insert = `INSERT INTO ${table} VALUES (${id})`;
+      this.ask('slow', () => KINDS[this.kind]({ client, call: this.lock.call, limits, insert, table, id }));
+    },
+    plain: () => this.ask('plain', () => this.client.query('SELECT 2').then(values)),
+    begin: () =>
+      this.ask('transaction', () =>
+        this.client.transaction(async tx => {
+          await tx.query(`INSERT INTO ${this.table} VALUES (${-this.id})`);
+          await this.commit;
+          return 'done';
+        })
+      ),
+    commit: () => {
+      this.is.committed = true;
+      this.open();
+    },
+    release: async () => {
+      this.is.released = true;
+      await this.lock.release();
+    },
+    abort: () => {
+      const at = this.waiting.indexOf('slow');
+      if (this.expected.slow === undefined) {
+        // If the lock was released before in the same moment, either may come first.
+        const either = this.pace === 'at once' && this.is.released && at >= 0;
+        this.expected.slow = either ? [[7], 'AbortError'] : 'AbortError';
+      }
+      // If nothing was sent behind it, it is cancelled. Else its answer comes when the lock is released, and is dropped.
+      const isCancelled = at === this.waiting.length - 1 || OWNERS.includes(this.kind);
+      if (at >= 0 && isCancelled) this.waiting.splice(at, 1);
+      this.is.cancelled = this.pace === 'apart' && isCancelled;
+      this.controller.abort();
+    },
+    lose: async () => {
+      this.is.lost = true;
+      for (const who of this.waiting) this.expected[who] ??= 'ConnectionError';
+      this.waiting = [];
+      await this.lose();
+    }
+  };
+
+  /** Waits until the server and the promises are where the model is. */
+  async quiet() {
+    // A cursor that waits for its turn rejects when that has come, as the transaction in front of it shows.
+    const isLate = this.kind === 'cursor' && this.waiting[0] === 'transaction' && this.expected.slow === 'AbortError';
+    const told = Object.keys(this.expected).filter(
+      who => this.promises[who] !== undefined && !(isLate && who === 'slow')
+    );
+    for (const who of told) await until(() => who in this.came, `the answer to ${who}, of ${this.order}`);
+    if (this.is.lost) return;
+    const isRunning = this.waiting[0] === 'slow';
+    if (!isRunning && !this.is.cancelled) return;
+    const text = `SELECT wait_event_type AS event FROM pg_stat_activity WHERE pid = ${this.client.processId}`;
+    await until(
+      async () => ((await this.server.sql(text))[0].event === 'Lock') === isRunning,
+      `${isRunning ? 'a' : 'the end of the'} wait for the lock, of ${this.order}`
+    );
+  }
+
+  async run(order) {
+    this.order = `${this.kind}, ${this.pace}: ${order.join(', ')}`;
+    for (const step of order) {
+      await this.steps[step]();
+      if (this.pace === 'apart') {
+        this.advance();
+        await this.quiet();
+      }
+    }
+    this.advance();
+    assert.deepEqual(this.waiting, [], this.order);
+    for (const [who, promise] of Object.entries(this.promises)) {
+      await until(() => who in this.came, `the answer to ${who}, of ${this.order}`);
+      await promise;
+      const { [who]: expected } = this.expected;
+      const isOne =
+        Array.isArray(expected) &&
+        expected.length > 1 &&
+        expected.some(each => String(each) === String(this.came[who]));
+      if (!isOne) assert.deepEqual(this.came[who], expected, `${who}, of ${this.order}`);
+    }
+    await this.check();
+  }
+
+  /** What is stored is what was said, and the connection is as new. */
+  async check() {
+    if (this.is.lost) await this.client.connect();
+    await this.client.sync();
+    assert.deepEqual((await this.client.query('SELECT 3')).rows[0][0], 3, this.order);
+    assert.equal(this.client.pending, 0, this.order);
+    const stored = (await this.server.sql(`SELECT n FROM ${this.table} WHERE abs(n) = ${this.id} ORDER BY n`)).map(
+      ({ n }) => Number(n)
+    );
+    const expected = [];
+    if (this.came.transaction === 'done') expected.push(-this.id);
+    const isStored =
+      String(this.came.slow) === '7' ||
+      (this.came.slow === 'AbortError' && !this.is.cancelled && stored.includes(this.id));
+    if (INSERT.includes(this.kind) && isStored) expected.push(this.id);
+    assert.deepEqual(stored, expected, `stored by ${this.order}`);
+  }
+}
+
+/** One of so many orders; with PERMUTATIONS=all every one. */
+const some = (all, each = 6) => [...all].filter((_, i) => i % each === 0 || process.env.PERMUTATIONS === 'all');
+
+describe('Three users of a connection, in every order of their steps', () => {
+  const table = 'permuted';
+  let server;
+  before(async () => {
+    server = await sharedServer();
+    await server.sql(`CREATE TABLE IF NOT EXISTS ${table} (n int)`);
+  });
+
+  for (const kind of Object.keys(KINDS)) {
+    for (const pace of ['at once', 'apart']) {
+      it(`come to what each must: a ${kind} is aborted, ${pace}`, async () => {
+        const client = await connected();
+        const lock = await held();
+        // Two at a time beside the slow one, since all three at once are 180 orders.
+        for (const others of [['plain'], ['begin', 'commit']]) {
+          for (const order of some(orders([['ask', 'abort'], others, ['release']]))) {
+            await new Line({ client, lock, server, table }, kind, pace).run(order);
+            await lock.hold();
+          }
+        }
+      });
+    }
+
+    it(`come to what each must: a ${kind} loses its connection`, async () => {
+      const { client, proxy } = await proxied();
+      const lock = await held();
+      const lose = () => {
+        const { closed } = client;
+        proxy.reset();
+        return closed.catch(() => {});
+      };
+      client.on('error', () => {});
+      for (const order of some(orders([['ask'], ['begin', 'commit'], ['plain'], ['lose']]), 12))
+        await new Line({ client, lock, server, table, lose }, kind, 'apart').run(order);
+    });
+  }
+});
