@@ -116,11 +116,13 @@ class Connection {
 
   /** It is open, and owned by the listeners of `connect`: measures the round trip. */
   opened() {
+    const since = performance.now();
+    this.#measured((since - this.since) / 2); // at most: the server had to start a process
     this.state = State.OWNED;
-    this.#measured((performance.now() - this.since) / 2); // at most: the server had to start a process
+    this.users = 0;
+    this.since = since;
     const { held, maxPipeline } = this.pipeline;
     if (this.isOnly || held || maxPipeline < Infinity) return; // no rule needs it, or a request would wait for it
-    const since = performance.now();
     ping(this.pipeline).then(
       () => this.#measured(performance.now() - since),
       () => {}
@@ -185,6 +187,7 @@ class Connection {
       client.destroy();
     }
     this.state = State.SHARED;
+    this.since = performance.now();
   }
 }
 

@@ -251,13 +251,10 @@ class Connections {
     client.closed.then(error => this.#closed(connection, error));
     const opening = client.connect();
     opening.then(
-      async () => {
+      () => {
         this.reached = this.policy.isPatient;
         connection.opened();
-        await connection.restore();
-        connection.users = 0;
-        connection.since = performance.now(); // the time of connecting is no idle time
-        this.#released(connection);
+        this.#restore(connection);
       },
       () => {}
     );

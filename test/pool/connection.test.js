@@ -27,7 +27,6 @@ async function connection(options) {
   made.opened();
   await made.client.sync();
   await made.restore();
-  made.users = 0;
   return made;
 }
 
@@ -145,6 +144,10 @@ describe('A connection of a pool', () => {
     const opening = it.client.connect();
     assert.equal(it.silentSince, Infinity);
     await opening;
+    assert.equal(it.silentSince, Infinity);
+    it.opened();
+    assert.equal(it.silentSince, it.since); // what listeners ask may not be answered
+    await it.restore();
     assert.equal(it.silentSince, Infinity);
   });
 

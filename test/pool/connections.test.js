@@ -291,6 +291,14 @@ describe('The connections of a pool', () => {
       assert.equal(row.it, 'set');
     });
 
+    it('are replaced if what a listener of "connect" asks is not answered', async () => {
+      const pool = await opened({ size: 1 }, {}, { silence: 100 });
+      const lost = once(pool, 'error');
+      pool.once('connect', client => client.query('SELECT pg_sleep(60)').catch(() => {}));
+      assert.equal((await pool.query('SELECT 1 AS one')).rows[0].one, 1);
+      assert.equal((await lost)[0].message, 'the server was silent for 100 ms');
+    });
+
     it('are in no transaction block, though who listens to "connect" has left one', async () => {
       const pool = await opened({ size: 1, acquire_timeout: 5000 });
       pool.on('connect', client => client.query('BEGIN'));
