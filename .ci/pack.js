@@ -74,7 +74,7 @@ function asCommonJs(text, file) {
   return `${result}\nmodule.exports = { ${names.join(', ')} };\n`;
 }
 
-/** @returns {Set<string>} modules behind those that they import at once, which is in the first column */
+/** @returns {Set<string>} modules behind those that they import at once: in the first column, or spread into a door */
 function inOrder(files, entries) {
   const taken = new Set();
   const visit = file => {
@@ -82,7 +82,7 @@ function inOrder(files, entries) {
     const lines = files
       .get(file)
       .split('\n')
-      .filter(line => /^(?:import|export|const|\}|module)\b/.test(line) && !line.includes('=>'));
+      .filter(line => /^(?:(?:import|export|const|\}|module)\b| {2}\.\.\.require)/.test(line) && !line.includes('=>'));
     for (const { name } of importsIn(lines.join('\n'))) if (name.startsWith('.')) visit(resolve(files, file, name));
     taken.add(file);
   };
