@@ -172,4 +172,33 @@ describe('The ecosystem, rows', () => {
     ]);
     check(output, /^ *FAIL +rows\.test\.mjs > fails: /m);
   });
+
+  it('beside lists for jsonb, which postgres stores as well, and pg rejects or stores as an empty object', async () => {
+    const [postgres, { Client }] = [await load('postgres'), await load('pg')];
+    const lists = [[], [1, 2], ['a', null], [{ b: [1] }]];
+    const CREATE = 'CREATE TEMP TABLE lists (j jsonb)';
+    const INSERT = 'INSERT INTO lists VALUES ($1) RETURNING j';
+    const ours = await connected();
+    await ours.query(CREATE);
+    const sql = postgres(server.url, { max: 1 });
+    await sql.unsafe(CREATE);
+    const client = new Client({ connectionString: server.url });
+    await client.connect();
+    await client.query(CREATE);
+    const stored = { ours: [], postgres: [], pg: [] };
+    for (const list of lists) {
+      stored.ours.push((await ours.query(INSERT, [list])).rows[0].j);
+      stored.postgres.push((await sql`INSERT INTO lists VALUES (${list}) RETURNING j`)[0].j);
+      const asked = client.query(INSERT, [list]);
+      stored.pg.push(
+        await asked.then(
+          ({ rows: [{ j }] }) => j,
+          error => error.code
+        )
+      );
+    }
+    await sql.end();
+    await client.end();
+    assert.deepEqual(stored, { ours: lists, postgres: lists, pg: [{}, '22P02', '22P02', '22P02'] });
+  });
 });
