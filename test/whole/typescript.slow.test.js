@@ -32,7 +32,7 @@ const INTERNAL = {
   Client: ['push', 'receiver', ...SESSION, 'endSteps', 'beginSteps'],
   Pool: SESSION,
   Session: [...SESSION, 'listen'],
-  RowParser: ['decoderOf', 'decoders', 'forFormat', 'known', 'of', 'platform', 'textType', 'type'],
+  RowParser: ['camel', 'decoderOf', 'decoders', 'forFormat', 'known', 'of', 'platform', 'textType', 'type'],
   RowReader: ['made', 'message', 'receive', 'receiveData', 'start'],
   CopyTo: ['giveUp', 'pipe'],
   CopyFrom: ['giveUp', 'write'],
@@ -47,7 +47,7 @@ const SET = {
   ConnectionError: ['cause', 'code', 'name', 'query', 'sent'],
   AbortError: ['cause', 'code', 'name', 'query'],
   TimeoutError: ['cause', 'code', 'name', 'query', 'sent'],
-  UsageError: ['code', 'name', 'query'],
+  UsageError: ['cause', 'code', 'name', 'query'],
   ProtocolError: ['code', 'name'],
   ResponseError: ['name', 'response', 'status'],
   CopyTo: ['columnCount', 'columnFormats'],
@@ -252,7 +252,7 @@ describe('TypeScript', () => {
         ['ConnectionError', 'm', { cause: 1, sent: true }],
         ['AbortError', 'm', 1],
         ['TimeoutError', 'm', { code: '1', cause: 1, sent: true }],
-        ['UsageError', 'm', 'c']
+        ['UsageError', 'm', 'c', new Error('cause')]
       ]) {
         const made = new quickgres[name](...args);
         for (const field of SET[name]) assert.ok(field === 'query' || field in made, `${name}.${field}`);
