@@ -18,7 +18,6 @@ class EndRequest extends Request {
     super();
     this.text = text;
     this.turns = turns;
-    this.result = undefined;
   }
 
   encode(writer) {

@@ -288,14 +288,15 @@ class Pipeline {
       statements.settings = settings;
       statements.lastParsed = undefined;
     }
+    const begins = scope.begin !== undefined;
+    const fronts = begins || settings !== undefined ? scope.frontsOf(request) : undefined;
     try {
-      if (scope.begin !== undefined || settings !== undefined) this.#encodeFronts(request);
+      if (fronts !== undefined) this.#encodeFronts(fronts, begins);
       request.encode(writer, statements);
     } catch (error) {
       writer.length = mark;
-      this.#dropFronts(request);
+      fronts?.forEach(front => front.forgetParse(statements));
       request.forgetParse(statements);
-      request.begins = false;
       // A stack has ten lines: without the library's own ones it reaches the caller.
       if (error instanceof TypeError || error instanceof RangeError) Error.captureStackTrace?.(error, this.send);
       throw error;
@@ -303,7 +304,9 @@ class Pipeline {
     if (request.statement !== statements.lastParsed && !request.internal) statements.lastParsed = undefined;
     if (request.disturbs) statements.disturbing = request;
     if (request.turns) statements.turning = request;
-    if (request.begins) {
+    if (fronts !== undefined) request.fronts = fronts;
+    if (begins) {
+      request.begins = true;
       for (let each = scope; each !== null; each = each.parent) each.begin = undefined;
       this.#held++;
       if (channel.hasSubscribers) traceFronts(request, this);
@@ -321,19 +324,12 @@ class Pipeline {
    * Flush makes the server answer BEGIN although the request takes long. Behind settings, a query may rely on the Parse
    * before them.
    */
-  #encodeFronts(request) {
+  #encodeFronts(fronts, begins) {
     const { statements, writer } = this;
     const { lastParsed } = statements;
-    request.scope.addFronts(request);
-    for (const front of request.fronts) front.encode(writer, statements);
-    statements.lastParsed = request.begins ? undefined : lastParsed;
-    if (request.begins) writer.flush();
-  }
-
-  /** Forgets the fronts of a request that were not sent, or that the server has skipped. */
-  #dropFronts(request) {
-    for (const front of request.fronts ?? []) front.forgetParse(this.statements);
-    request.fronts = undefined;
+    for (const front of fronts) front.encode(writer, statements);
+    statements.lastParsed = begins ? undefined : lastParsed;
+    if (begins) writer.flush();
   }
 
   /** Gives a message to the first unanswered front of the head. */
@@ -342,7 +338,8 @@ class Pipeline {
     front.message(this, ...message);
     if (front.state === State.Failed) {
       front.publish?.(front.error);
-      this.#dropFronts(request);
+      for (const each of request.fronts) each.forgetParse(this.statements);
+      request.fronts = undefined;
       request.skip(front.error, this);
       if (!request.simple) return;
       this.writer.sync(); // the server ignores a Query message, which has none of its own

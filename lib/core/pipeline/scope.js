@@ -148,10 +148,10 @@ class Scope {
   }
 
   /**
-   * Puts in front of a request the unsent BEGIN of its block and of the blocks around it, each with its settings, or
-   * the request's own settings.
+   * @returns {Front[]} what goes in front of a request: the unsent BEGIN of its block and of the blocks around it, each
+   *   with its settings, or the request's own settings
    */
-  addFronts(request) {
+  frontsOf(request) {
     if (request.settings !== undefined && request.settings.depth === undefined && this.pipeline.scopes.inBlock)
       throw new UsageError(IN_BLOCK, '25001');
     const fronts = [];
@@ -162,9 +162,8 @@ class Scope {
       if (each.begin === undefined) continue;
       if (each.settings !== undefined && each.parent.settings === undefined) set(each.settings);
       fronts.unshift(new Front(request, each.begin, [], false));
-      request.begins = true;
     }
-    request.fronts = fronts;
+    return fronts;
   }
 
   isInside(scope) {
