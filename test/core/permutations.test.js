@@ -203,7 +203,7 @@ class Line {
 }
 
 /** One of so many orders; with PERMUTATIONS=all every one. */
-const some = (all, each = 6) => [...all].filter((_, i) => i % each === 0 || process.env.PERMUTATIONS === 'all');
+const some = (all, each) => [...all].filter((_, i) => i % each === 0 || process.env.PERMUTATIONS === 'all');
 
 describe('Three users of a connection, in every order of their steps', () => {
   const table = 'permuted';
@@ -220,7 +220,7 @@ describe('Three users of a connection, in every order of their steps', () => {
         const lock = await held();
         // Two at a time beside the slow one, since all three at once are 180 orders.
         for (const others of [['plain'], ['begin', 'commit']]) {
-          for (const order of some(orders([['ask', 'abort'], others, ['release']]))) {
+          for (const order of some(orders([['ask', 'abort'], others, ['release']]), others.length === 1 ? 1 : 6)) {
             await new Line({ client, lock, server, table }, kind, pace).run(order);
             await lock.hold();
           }

@@ -7,10 +7,8 @@ const path = require('node:path');
 
 const BROWSER = 'in Chromium: the runtime has no part in it';
 const COMMAND = 'of a command, which npx runs with Node.js';
-const FIXTURES = 'of the fixtures, not of the client';
 
 const COMMON = {
-  'whole/fixtures.slow.test.js': FIXTURES,
   'whole/house.test.js': 'of the sources: the runtime has no part in it',
   'whole/pgbouncer.test.js': 'of a server, run with Node.js',
   'types/index.test.js': COMMAND,

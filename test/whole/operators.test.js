@@ -12,8 +12,8 @@ const { Client } = require('../..');
 const { Statements } = require('../../lib/core/pipeline/statements');
 const { Pool } = require('../../lib/pool');
 const { endAfterTest } = require('../support/hooks');
-const { connected, sharedServer } = require('../support');
-const { slow } = require('../support/kit');
+const { connected, held, sharedServer } = require('../support');
+const { slow, until } = require('../support/kit');
 
 const root = path.join(__dirname, '../..');
 const turn = () => new Promise(setImmediate);
@@ -101,15 +101,17 @@ describe('What an operator sees', () => {
   const happens = {
     'slow query': async () => {
       const pool = measured(config);
-      const running = pool.query('SELECT pg_sleep(0.05)');
-      while (!pool.stats.holders.some(({ text }) => text === 'SELECT pg_sleep(0.05)')) await turn();
+      const { call, release } = await held();
+      const running = pool.query(`SELECT ${call}, pg_sleep(0.05)`);
+      await until(() => pool.stats.holders.some(({ text }) => text?.includes('pg_sleep(0.05)')));
+      await release();
       await running;
       const { duration, firstByte } = seen.find(({ text }) => text.includes('pg_sleep'));
       assert.ok(duration >= 49 && firstByte > 0);
       assert.ok(meter.seen['db.client.operation.duration'].some(({ value }) => value >= 0.049));
     },
     exhaustion: async () => {
-      const { pool, finish, owner } = await owned({ size: 1, acquire_timeout: 50 });
+      const { pool, finish, owner } = await owned({ size: 1, acquire_timeout: 300 });
       const refused = pool.query('SELECT 2');
       meter.collect();
       assert.equal(meter.seen['db.client.connection.pending_requests'][0].value, 1);
