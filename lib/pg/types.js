@@ -87,7 +87,16 @@ class Decode extends Map {
   }
 
   get(oid) {
-    return ['text', 'binary'].map(format => decoderOf(this.types.getTypeParser(oid, format), format));
+    return ['text', 'binary'].map(format => {
+      try {
+        return decoderOf(this.types.getTypeParser(oid, format), format);
+      } catch (error) {
+        // It is the error of a query that reads such a column, not of the connection.
+        return () => {
+          throw error;
+        };
+      }
+    });
   }
 }
 

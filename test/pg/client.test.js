@@ -278,6 +278,16 @@ describe('A client of quickgres/pg', () => {
     assert.deepEqual([kept.rows, rows.at(-1)], [[{ n: 1 }], { n: 1 }]);
   });
 
+  it('rejects a query with the error of a getTypeParser that throws, and goes on', async () => {
+    const error = new Error('no parser');
+    const getTypeParser = () => {
+      throw error;
+    };
+    await assert.rejects(client.query({ text: 'SELECT 1', types: { getTypeParser } }), error);
+    assert.equal((await client.query({ text: 'SELECT WHERE false', types: { getTypeParser } })).rowCount, 0);
+    assert.equal((await client.query('SELECT 1 AS a')).rows[0].a, 1);
+  });
+
   it('rejects a Query with the error of a type parser, and goes on', async () => {
     client.setTypeParser(23, () => {
       throw new Error('no number');
