@@ -59,17 +59,17 @@ function watchLimits({ signal, statement_timeout: time = Infinity, waited = 0 },
 }
 
 /** @param {string} why beside the time */
-const tookNothing = (what, time, why) =>
-  new TimeoutError(`the ${what} took nothing for ${time} ms (${why})`, { code: '57014', sent: true });
+const tookNothing = (time, why) =>
+  new TimeoutError(`the target took nothing for ${time} ms (${why})`, { code: '57014', sent: true });
 
 /**
- * Calls back once, with an error, when a reader has taken nothing between two looks, one every `time` milliseconds.
+ * Calls back once, with the time that has passed, when a reader has taken nothing between two looks, one every `time`
+ * milliseconds.
  * @param {function(): number} left what it has not taken; NaN while it need not take anything
- * @param {string} [why] see tookNothing
  * @param {function(): number} [patience] how many looks in a row may find nothing taken
  * @returns {function} ends the watch
  */
-function watchStall(what, time, left, stalled, why = 'stall_timeout', patience = () => 1) {
+function watchStall(time, left, stalled, patience = () => 1) {
   let before = left();
   let looks = 0;
   const timer = setInterval(() => {
@@ -78,7 +78,7 @@ function watchStall(what, time, left, stalled, why = 'stall_timeout', patience =
     before = now;
     if (looks === 0 || looks < patience()) return;
     clearInterval(timer);
-    stalled(tookNothing(what, looks * time, why));
+    stalled(looks * time);
   }, time);
   return () => clearInterval(timer);
 }

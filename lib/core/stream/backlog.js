@@ -83,7 +83,7 @@ class Backlog {
     const now = new Map(targets.map(each => [each, keepsOthers(each) ? each.untaken : NaN]));
     this.#timer = setTimeout(() => this.#look(now), PATIENCE);
     for (const [target, left] of now)
-      if (left >= before.get(target)) target.giveUp(tookNothing('target', PATIENCE, 'other requests waited for it'));
+      if (left >= before.get(target)) target.giveUp(tookNothing(PATIENCE, 'other requests waited for it'));
   }
 }
 

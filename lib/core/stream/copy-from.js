@@ -96,9 +96,7 @@ class CopyFrom extends Writable {
     if (this.destroyed || this.writableEnded) return;
     const left = () => (this.writableLength > 0 ? NaN : -this.#chunks);
     const what = `the source of copyFrom brought nothing for ${time} ms (stall_timeout)`;
-    this.#unwatch = watchStall('source', time, left, () =>
-      this.destroy(new TimeoutError(what, { code: '57014', sent: true }))
-    );
+    this.#unwatch = watchStall(time, left, () => this.destroy(new TimeoutError(what, { code: '57014', sent: true })));
   }
 
   write(chunk, ...rest) {

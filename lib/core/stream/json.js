@@ -4,7 +4,7 @@ const {
   backend: { CommandComplete, EmptyQueryResponse },
   protocolError
 } = require('../protocol');
-const { oid } = require('../rows');
+const { decoders, oid } = require('../rows');
 const {
   Kind,
   MOST,
@@ -23,7 +23,7 @@ const { ARRAY, BASE64, BOOL, FLOAT, HEX, INT8, STRING, TIMESTAMP, VERBATIM } = K
 
 const [QUOTE, COMMA, OPEN_BRACKET, CLOSE_BRACKET] = Buffer.from('",[]');
 
-/** The kind of values of each type, and of its arrays' elements. Everything else is a string. */
+/** The kind of values of each type, and of its arrays' elements, unless they are strings. */
 const KINDS = {
   bool: BOOL,
   bytea: HEX,
@@ -37,14 +37,8 @@ const KINDS = {
   float8: FLOAT,
   timestamp: TIMESTAMP,
   timestamptz: TIMESTAMP,
-  numeric: STRING,
   jsonb: VERBATIM
 };
-for (const name of `xml cidr macaddr8 char name text bpchar varchar macaddr inet date time interval timetz record uuid int4range
-  numrange tsrange tstzrange daterange int8range int4multirange nummultirange tsmultirange tstzmultirange datemultirange
-  int8multirange`.split(/\s+/))
-  KINDS[name] = STRING;
-
 /** @returns {Object<number, number>} kinds by type OID */
 function kindsOf({ int8, numeric, bytea }) {
   const chosen = { ...KINDS };
@@ -52,9 +46,11 @@ function kindsOf({ int8, numeric, bytea }) {
   if (int8 === 'string') chosen.int8 = STRING;
   if (numeric === 'number') chosen.numeric = FLOAT;
   const kinds = {};
-  for (const name of Object.keys(chosen)) {
-    kinds[oid[name]] = chosen[name];
-    kinds[oid[`_${name}`]] = ARRAY + chosen[name];
+  for (const name of Object.keys(oid)) {
+    const kind = chosen[name] ?? STRING;
+    const array = oid[`_${name}`];
+    if (chosen[name] !== undefined) kinds[oid[name]] = kind;
+    if (array in decoders) kinds[array] = ARRAY + kind;
   }
   return kinds;
 }

@@ -85,12 +85,8 @@ function chosenOf(options, name) {
 
 function encoderOf(options, text, ownTypes) {
   if (options === NO_OPTIONS) return messages;
-  const chosen = {
-    as: chosenOf(options, 'as'),
-    int8: chosenOf(options, 'int8'),
-    numeric: chosenOf(options, 'numeric'),
-    bytea: chosenOf(options, 'bytea')
-  };
+  const chosen = {};
+  for (const name of Object.keys(CHOICES)) chosen[name] = chosenOf(options, name);
   const { separator = '', format = 0 } = options;
   if (typeof separator !== 'string' && !(separator instanceof Uint8Array)) {
     throw new TypeError('separator must be a string or a Buffer');

@@ -3,7 +3,7 @@
 const { AsyncResource } = require('node:async_hooks');
 const { Writable } = require('node:stream');
 const { kindOf } = require('../protocol');
-const { watchStall } = require('../pipeline');
+const { tookNothing, watchStall } = require('../pipeline');
 const { STALL_TIMEOUT } = require('../options');
 const { closedBefore, isServerResponse, nothing, unwatch, watch } = require('./watch');
 
@@ -214,9 +214,8 @@ class Target {
   /** Gives the stream up if it takes nothing for too long. */
   #watchStall(left = () => this.untaken) {
     this.#unwatchStall();
-    const giveUp = error => this.giveUp(error);
-    if (this.#stallTimeout > 0)
-      this.#unwatchStall = watchStall('target', this.#stallTimeout, left, giveUp, undefined, () => this.#patience);
+    const giveUp = time => this.giveUp(tookNothing(time, 'stall_timeout'));
+    if (this.#stallTimeout > 0) this.#unwatchStall = watchStall(this.#stallTimeout, left, giveUp, () => this.#patience);
   }
 
   giveUp(error) {

@@ -367,6 +367,25 @@ describe('Sink', () => {
   });
 });
 
+describe('The result of a request that is sent again, since its statement was stale', () => {
+  it('is held to the pace of its target as the first one is', () => {
+    const told = [];
+    const socket = { pause: () => told.push('pause'), resume: () => told.push('resume') };
+    let backlog;
+    const pipeline = { socket, holdBehind() {}, results: make => (backlog ??= make()), head: null };
+    const sink = new Sink({ queued: Infinity, write: () => false, wait() {} }, messages, 0);
+    const row = dataRow('a');
+    sink.start(null, 0, pipeline);
+    sink.drop();
+    sink.start(null, 0, pipeline);
+    sink.receiveData(row, 0, row.length, 1, false);
+    sink.flush();
+    assert.deepEqual(told, ['pause']);
+    sink.drop();
+    assert.deepEqual(told, ['pause', 'resume']);
+  });
+});
+
 describe('Bytes of a hostile server', () => {
   it('are passed on only inside of whole messages', async () => {
     const stream = keeping();
