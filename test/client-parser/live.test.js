@@ -5,7 +5,8 @@ const { once } = require('node:events');
 const http = require('node:http');
 const { setTimeout: sleep } = require('node:timers/promises');
 const { dataRow, message, rowDescription } = require('../support');
-const { afterTest } = require('../support/hooks');
+const { afterTest, shorten } = require('../support/hooks');
+const { until } = require('../support/kit');
 
 const TYPE = 'application/x-postgresql-live';
 const END = message('s');
@@ -196,16 +197,30 @@ describe('live', () => {
   });
 
   it('connects again after too long a silence, which messages that keep it alive break', async () => {
-    const { next, value, waiting } = await reading({ timeout: 200 });
+    const set = [];
+    const cleared = new Set();
+    const { clearTimeout: clear, setTimeout: make } = global;
+    shorten(global, 'setTimeout', (callback, delay, ...args) => {
+      const timer = make(callback, delay, ...args);
+      if (delay === 54321) set.push({ callback, timer });
+      return timer;
+    });
+    shorten(global, 'clearTimeout', timer => {
+      cleared.add(timer);
+      clear(timer);
+    });
+    const { next, value, waiting } = await reading({ timeout: 54321 });
     const first = value();
     const { response } = await next(whole(['1', 'x']));
     await first;
     const second = value();
-    for (const end = performance.now() + 400; performance.now() < end;) {
-      await sleep(5);
+    for (let i = 0; i < 3; i++) {
+      const before = set.at(-1).timer;
       response.write(message('n'));
+      await until(() => cleared.has(before) && set.at(-1).timer !== before);
     }
     assert.equal(waiting.length, 0);
+    set.at(-1).callback();
     assert.equal((await second).connected, false);
     await next(whole(['1', 'x']));
     assert.equal((await value()).connected, true);
