@@ -19,6 +19,9 @@ const {
 const { NO_OPTIONS } = require('./options');
 const { Portal } = require('./requests');
 
+/** Milliseconds for which the error of the function waits for the answer to ROLLBACK. */
+const UNDO_TIMEOUT = 3000;
+
 /** The first and the longest pause before a transaction is repeated, in milliseconds. */
 const FIRST_PAUSE = 10;
 const LONGEST_PAUSE = 1000;
@@ -205,7 +208,13 @@ class Transaction {
     const undone = Promise.allSettled(this.#texts.undo.map(text => this.#control(text)));
     pipeline.end(this.#scope);
     // A silent connection does not answer.
-    if (this.#interruption === undefined && pipeline.givenUpAt === 0) await this.#until(undone).catch(() => {});
+    if (this.#interruption !== undefined || pipeline.givenUpAt !== 0) return;
+    let timer;
+    const late = new Promise(resolve => {
+      timer = setTimeout(resolve, UNDO_TIMEOUT);
+    });
+    await this.#until(Promise.race([undone, late])).catch(() => {});
+    clearTimeout(timer);
   }
 
   #giveUp(error) {

@@ -143,11 +143,7 @@ class Line {
 
   /** Waits until the server and the promises are where the model is. */
   async quiet() {
-    // A cursor that waits for its turn rejects when that has come, as the transaction in front of it shows.
-    const isLate = this.kind === 'cursor' && this.waiting[0] === 'transaction' && this.expected.slow === 'AbortError';
-    const told = Object.keys(this.expected).filter(
-      who => this.promises[who] !== undefined && !(isLate && who === 'slow')
-    );
+    const told = Object.keys(this.expected).filter(who => this.promises[who] !== undefined);
     for (const who of told) await until(() => who in this.came, `the answer to ${who}, of ${this.order}`);
     if (this.is.lost) return;
     const isRunning = this.waiting[0] === 'slow';

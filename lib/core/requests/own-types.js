@@ -15,7 +15,9 @@ const TEXT = `SELECT oid, typarray, typtype, typbasetype, typname, (SELECT nspna
   FROM pg_catalog.pg_type t
   WHERE typarray >= 16384 AND (typtype <> 'c' OR (SELECT relkind FROM pg_catalog.pg_class c WHERE c.oid = typrelid) = 'c')`;
 
-/** The OID of text[]. */
+/** OIDs of text, record and text[]: their table in rows/oid.js is loaded only for names. */
+const STRING = 25;
+const RECORD = 2249;
 const TEXTS = 1009;
 
 /**
@@ -54,10 +56,10 @@ class OwnTypes {
       return kind === 'd'
         ? elementOf(base)
         : kind === 'e'
-          ? rows.oid.text
+          ? STRING
           : typeOid in decoders || arrays.has(typeOid)
             ? Number(typeOid)
-            : rows.oid.record;
+            : RECORD;
     };
     this.isKnown = true;
     this.elements = new Map(own.map(([typeOid, array]) => [Number(array), elementOf(typeOid)]));

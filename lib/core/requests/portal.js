@@ -155,13 +155,14 @@ class Portal {
 
   /**
    * Closes the portal for a reader that drops the rows: a step that was not sent is given up.
-   * @returns {Promise} see `close`; it resolves at once if the connection is silent after a request was given up
+   * @returns {Promise} see `close`; it resolves at once if nothing was sent, or if the connection is silent after a
+   *   request was given up
    */
   async leave() {
     if (this.#last !== null && this.#step.state === State.Waiting)
       giveUp(this.#step, new AbortError('the cursor was closed'));
     const closed = this.close();
-    if (this.scope.pipeline.givenUpAt === 0) await closed;
+    if (this.statement !== undefined && this.scope.pipeline.givenUpAt === 0) await closed;
     else closed.catch(() => {});
   }
 

@@ -4,6 +4,7 @@ const assert = require('node:assert/strict');
 const { QueryRequest } = require('../../../lib/core/requests');
 const { MessageWriter, State } = require('../../../lib/core/protocol');
 const { RowReader } = require('../../../lib/core/rows');
+const { Pipeline } = require('../../../lib/core/pipeline');
 const { Statements } = require('../../../lib/core/pipeline/statements');
 const { typesOf } = require('../../support/kit');
 const { connected, proxied, ANSWER, message, commandComplete, dataRow, rowDescription } = require('../../support');
@@ -26,7 +27,8 @@ function sent({ text = 'SELECT a', values = [], cache = true, statements = new S
     statements,
     reader: { owned: false },
     status: 'I',
-    common: { decoding: { decode: true, plain: false } }
+    common: { decoding: { decode: true, plain: false } },
+    rowParserOf: Pipeline.prototype.rowParserOf
   };
   return {
     request,
