@@ -95,11 +95,11 @@ class Connection {
     );
   }
 
-  /** Since when it is silent after a request on it was given up or its owner is over; Infinity if it is not. */
+  /** Since when it is silent after a cancel, or after a request was given up or an owner is over; Infinity if it is not. */
   get silentSince() {
     const { askedAt, givenUpAt } = this.pipeline;
-    const isLate = this.isOwned || givenUpAt > 0 || askedAt > 0;
-    return this.users === 0 && isLate ? Math.max(this.since, givenUpAt, askedAt) : Infinity;
+    if (askedAt > 0) return askedAt;
+    return this.users === 0 && (this.isOwned || givenUpAt > 0) ? Math.max(this.since, givenUpAt) : Infinity;
   }
 
   /** Whether an answer is dropped, which may become silent. */

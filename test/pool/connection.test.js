@@ -149,6 +149,10 @@ describe('A connection of a pool', () => {
     assert.equal(it.silentSince, it.since); // what listeners ask may not be answered
     await it.restore();
     assert.equal(it.silentSince, Infinity);
+    it.users = 1;
+    it.pipeline.askedAt = 5; // a cancel, though its owner goes on
+    assert.equal(it.silentSince, 5);
+    it.pipeline.askedAt = it.users = 0;
   });
 
   it('is restored: no block is open, and settings are reset', async () => {
