@@ -10,7 +10,7 @@ const { Pool } = require('../../../lib/pool');
 const { gc } = require('../../support/gc');
 const { connected, proxied, sharedServer } = require('../../support');
 const { endAfterTest } = require('../../support/hooks');
-const { slow } = require('../../support/kit');
+const { slow, until } = require('../../support/kit');
 
 describe('The table of limits in the guide', () => {
   const SLEEP = 'SELECT pg_sleep(60)';
@@ -58,6 +58,9 @@ describe('The table of limits in the guide', () => {
       const client = await connected();
       const asked = client.query(SLEEP);
       asked.catch(() => {});
+      const watcher = await connected();
+      const runs = "SELECT 1 FROM pg_stat_activity WHERE pid = $1 AND wait_event = 'PgSleep'"; // else a cancel is ignored
+      await until(async () => (await watcher.query(runs, [client.processId])).rowCount === 1, 'the query to run');
       await client.cancel();
       await asked;
     }
