@@ -68,8 +68,8 @@ class ResponseCache extends EventEmitter {
   }
 
   /** Answers a query as `Client.query` does, from memory if possible. */
-  query(...query) {
-    return this.#query(this.#client, ...query);
+  query(text, values, options) {
+    return this.#query(this.#client, text, values, options);
   }
 
   async #query(session, ...query) {
@@ -90,8 +90,8 @@ class ResponseCache extends EventEmitter {
    * Writes the result of a query as `Client.queryTo` does, from memory if possible. If it rejects after the first byte
    * from memory, the target is destroyed.
    */
-  queryTo(target, ...query) {
-    return this.#queryTo(this.#client, target, ...query);
+  queryTo(target, text, values, options) {
+    return this.#queryTo(this.#client, target, text, values, options);
   }
 
   async #queryTo(session, target, ...query) {
@@ -273,8 +273,8 @@ class ResponseCache extends EventEmitter {
   }
 
   /** @returns {string} the key of the answer to a query */
-  keyOf(...query) {
-    return this.#keyOf(this.#client, ...query);
+  keyOf(text, values, options) {
+    return this.#keyOf(this.#client, text, values, options);
   }
 
   #keyOf(session, ...query) {
