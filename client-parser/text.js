@@ -4,7 +4,8 @@
 const utf8 = new TextDecoder('utf-8', { ignoreBOM: true });
 
 /** Decodes UTF-8; invalid bytes become U+FFFD. */
-export const text = (bytes, start, end) => bytes.utf8Slice?.(start, end) ?? utf8.decode(bytes.subarray(start, end)); // Node's Buffers have the former
+// Node's Buffers have `utf8Slice`.
+export const text = (bytes, start, end) => bytes.utf8Slice?.(start, end) ?? utf8.decode(bytes.subarray(start, end));
 
 /** A column with this decoder is read like one without. */
 text.plain = true;

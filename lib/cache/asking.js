@@ -19,7 +19,8 @@ const isTimeout = error => error.name === 'TimeoutError' || error.cause?.name ==
 class Asking {
   #controller;
   #isLate = false; // a time limit has ended a wait: its connection may be silent
-  #patience; // milliseconds for which it has no successor although it is late: a slow database must not get a query for each wait
+  // Milliseconds for which it has no successor although it is late: a slow database must not get a query for each wait.
+  #patience;
   #state = State.OPEN;
   #waits = 0; // requests with limits
 

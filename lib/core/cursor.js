@@ -18,7 +18,8 @@ class Cursor {
   async *#generate(open, { batchSize, decode, signal }) {
     throwIfAborted({ signal });
     const opened = this.#opened(open);
-    const portal = opened instanceof Promise ? await opened : opened; // without an await, both messages leave in one write
+    // Without an await, both messages leave in one write.
+    const portal = opened instanceof Promise ? await opened : opened;
     const fetch = async () => {
       const reader = new RowReader({ decode });
       await portal.fetch(batchSize, reader, { signal }, this.#caller);

@@ -133,7 +133,8 @@ class Settings {
       );
     if (escapes(text, inBlock))
       throw new UsageError(
-        `${firstWord(text).toUpperCase()} may end or outlive the settings of a session made by with(): use transaction(), or a session without settings`,
+        `${firstWord(text).toUpperCase()} may end or outlive the settings of a session made by with(): ` +
+          'use transaction(), or a session without settings',
         '0A000'
       );
   }

@@ -139,7 +139,8 @@ class Steps extends Session {
    */
   copyFail(reason = 'the client gave up') {
     return promised(() => {
-      const isText = typeof reason === 'string' || reason instanceof Uint8Array; // Buffer.from would take the length of any other object
+      // Buffer.from would take the length of any other object.
+      const isText = typeof reason === 'string' || reason instanceof Uint8Array;
       if (!isText) throw new TypeError(`copyFail takes a string or a Buffer, not ${kindOf(reason)}`);
       return this.#endCopy(new RowReader(), Buffer.from(reason).toString());
     });

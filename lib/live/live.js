@@ -97,7 +97,8 @@ class Live extends EventEmitter {
     if (form.format === 1) throw new TypeError('a live result has columns in text format: leave out format');
     if (copyDirection(text) !== undefined)
       throw new UsageError('a live result is that of a SELECT, not of COPY', '0A000');
-    const values = snapshot(keep(text, session.lease.keep(text, given))); // texts: the JSON of NaN would be that of null
+    // Texts: the JSON of NaN would be that of null.
+    const values = snapshot(keep(text, session.lease.keep(text, given)));
     const key = JSON.stringify([text, values, session.lease.settings?.values, form, statement_timeout, tags]);
     this.#admit(key);
     const { held, relieve } = this.#options;

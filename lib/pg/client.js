@@ -133,7 +133,8 @@ class Client extends EventEmitter {
     };
     const isReason = error instanceof DatabaseError;
     if (isReason && this._state.asked === this._state.answered) tell(error);
-    setImmediate(tell, isReason ? new Error('Connection terminated unexpectedly', { cause: error }) : error); // after pending promises
+    // After pending promises.
+    setImmediate(tell, isReason ? new Error('Connection terminated unexpectedly', { cause: error }) : error);
   }
 
   _over() {

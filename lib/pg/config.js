@@ -54,7 +54,8 @@ class ConnectionParameters {
    */
   constructor(config) {
     const given =
-      typeof config === 'string' ? parse(config) : { ...config, password: config?.password, ssl: config?.ssl }; // a config may hide these
+      // A config may hide these.
+      typeof config === 'string' ? parse(config) : { ...config, password: config?.password, ssl: config?.ssl };
     if (given.connectionString) Object.assign(given, parse(given.connectionString));
     const value = (name, variable) => given[name] || process.env[variable] || defaults[name];
     const options = Object.keys(OPTIONS).map(name => [

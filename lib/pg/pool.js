@@ -88,7 +88,8 @@ class Pool extends EventEmitter {
       if (this.listenerCount('error') > 0) this.emit('error', error, client);
     };
     this.log('connecting new client');
-    const connected = called(done => client.connect(done)?.then?.(() => done(), done)); // a subclass may only give a promise
+    // A subclass may only give a promise.
+    const connected = called(done => client.connect(done)?.then?.(() => done(), done));
     connected.catch(() => {}); // the pool rejects requests itself
     const expires = performance.now() + (this.options.maxLifetimeSeconds || Infinity) * 1000;
     const entry = {

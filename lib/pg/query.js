@@ -271,7 +271,8 @@ class Submission extends EventEmitter {
     const direction = copyDirection(this.#copied);
     if (direction === undefined)
       throw new UsageError(
-        'what is submitted may ask for COPY … FROM STDIN and COPY … TO STDOUT alone: for replication use quickgres/replication',
+        'what is submitted may ask for COPY … FROM STDIN and COPY … TO STDOUT alone: ' +
+          'for replication use quickgres/replication',
         '0A000'
       );
     const isOut = direction === 'out';

@@ -95,7 +95,9 @@ class Connection {
     );
   }
 
-  /** Since when it is silent after a cancel, or after a request was given up or an owner is over; Infinity if it is not. */
+  /**
+   * Since when it is silent after a cancel, or after a request was given up or an owner is over; Infinity if it is not.
+   */
   get silentSince() {
     const { askedAt, givenUpAt } = this.pipeline;
     if (askedAt > 0) return askedAt;

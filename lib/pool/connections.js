@@ -323,7 +323,8 @@ class Connections {
     const old = each.isShared && each.hasAnswered ? each.expires : Infinity; // a new one serves a request first
     const again = each.isOpening ? each.since + LATE_ATTEMPT : each.isDropping ? now + silence : 0;
     if (now >= silent) {
-      for (const { client } of this.#all.filter(other => other.isIdle)) client.destroy(); // the next request would find out
+      // The next request would find out.
+      for (const { client } of this.#all.filter(other => other.isIdle)) client.destroy();
       each.client.destroy(new ConnectionError(`the server was silent for ${silence} ms`));
     } else if (now >= unused || now >= old) each.client.end();
     else this.#alarm.setTo(Math.min(silent, unused, old, again > now ? again : Infinity));

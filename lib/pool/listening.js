@@ -58,7 +58,8 @@ class Listening {
     try {
       await listenOn(client, channels.names, { session: this.#isKept });
     } catch (error) {
-      if (error instanceof ConnectionError && error.code !== '0A000') return; // the waiting loops are rejected, or get another connection
+      // The waiting loops are rejected, or get another connection.
+      if (error instanceof ConnectionError && error.code !== '0A000') return;
       return this.close(error);
     }
     if (this.#hasListened)

@@ -29,7 +29,8 @@ class WorkersStream extends Duplex {
     this.#socket = socket;
     this.#reader = socket.readable.getReader({ mode: 'byob' });
     this.#writer = socket.writable.getWriter();
-    for (const { closed } of [socket, this.#reader, this.#writer]) closed.catch(() => {}); // reads and writes report the error
+    // Reads and writes report the error.
+    for (const { closed } of [socket, this.#reader, this.#writer]) closed.catch(() => {});
   }
 
   /** workerd reports a failed TLS handshake as an internal error of the first read or write. */

@@ -6,10 +6,9 @@ declare const made: unique symbol;
 
 /**
  * A piece of SQL with its values, which only `sql` makes, for ``query(sql`…`)``. Awaiting it does not send it, but
- * rejects; an
- * async function returns it as `{ piece }`. ESLint's rule `@typescript-eslint/await-thenable` reports such an await. The compiler
- * reports only that it is no result: with a `then` that it would report, a type is no tuple, and cannot be spread
- * (TS2556).
+ * rejects; an async function returns it as `{ piece }`. ESLint's rule `@typescript-eslint/await-thenable` reports such
+ * an await. The compiler reports only that it is no result: with a `then` that it would report, a type is no tuple, and
+ * cannot be spread (TS2556).
  */
 export type Sql = readonly [text: string & { readonly [made]: true }, values: Value[]];
 

@@ -13,7 +13,8 @@ const NOT_SENT = {
     value(resolve, reject) {
       reject(
         new TypeError(
-          'a piece of SQL was awaited, which does not send it: write await client.query(sql`…`); to return it from an async function, return { piece }'
+          'a piece of SQL was awaited, which does not send it: write await client.query(sql`…`); ' +
+            'to return it from an async function, return { piece }'
         )
       );
     }
@@ -171,7 +172,8 @@ function combine(list, what, word, nothing) {
 function sql(strings, ...values) {
   if (!Array.isArray(strings?.raw) || !Object.isFrozen(strings) || !Object.isFrozen(strings.raw)) {
     throw new TypeError(
-      'sql is a template tag: write sql`…`, or sql.raw(text) for text that you have written yourself, sql.values([object]) or sql.set(object) for columns, = ANY(${list}) for a list'
+      'sql is a template tag: write sql`…`, or sql.raw(text) for text that you have written yourself, ' +
+        'sql.values([object]) or sql.set(object) for columns, = ANY(${list}) for a list'
     );
   }
   const wrong = strings.indexOf(undefined);
@@ -191,7 +193,8 @@ function sql(strings, ...values) {
 sql.empty = piece(['']);
 sql.id = (...names) => piece([identifiers(listOf(names, 'sql.id', 1), 'sql.id').join('.')]);
 sql.json = value => {
-  if (value instanceof Map || value instanceof Set) refuse('the value of sql.json', value); // JSON.stringify makes {} of it
+  // JSON.stringify makes {} of it.
+  if (value instanceof Map || value instanceof Set) refuse('the value of sql.json', value);
   return piece(['', ''], [jsonText(value, 'the value of sql.json')]);
 };
 sql.and = pieces => combine(pieces, 'sql.and', 'AND', 'TRUE');

@@ -200,7 +200,8 @@ function fromObject(config) {
     const text = String(option && typeof value === 'boolean' ? +value : value);
     if ((texts.get(name) ?? text) !== text)
       throw new TypeError(
-        `${key} is given twice, with different values: remove one${config.connectionString ? ', here or in connectionString' : ''}`
+        `${key} is given twice, with different values: remove one` +
+          (config.connectionString ? ', here or in connectionString' : '')
       );
     if (option) texts.set(name, text);
     else parameters[name] = text;

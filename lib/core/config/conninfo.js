@@ -74,7 +74,8 @@ function parseUrl(rest) {
   // The port is not shown, since it may be a part of a password.
   if (!(options.get('port') ?? '').split(',').every(port => port === '' || isPort(port))) {
     throw badUrl(
-      'a port that is not a number from 1 to 65535; write %2F for a "/" in the password, and an IPv6 address in "[" and "]"'
+      'a port that is not a number from 1 to 65535; write %2F for a "/" in the password, ' +
+        'and an IPv6 address in "[" and "]"'
     );
   }
   // In user:12/34@host/… the password contains a "/", and everything behind it may belong to the password.

@@ -17,7 +17,8 @@ function giveUp(request, error) {
   // Requests with one limit are given up one by one. Requests that their callers make in between would live behind the
   // others.
   pipeline.holdBehind(request);
-  if (pipeline.head.givenUp && !isFollowed(request)) cancelHead(pipeline); // it may have been the last live one behind the head
+  // It may have been the last live one behind the head.
+  if (pipeline.head.givenUp && !isFollowed(request)) cancelHead(pipeline);
 }
 
 /**

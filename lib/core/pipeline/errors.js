@@ -54,7 +54,8 @@ function placeOf(text, position) {
  */
 function withQuery(error, text) {
   if (typeof text !== 'string' || !isOurs(error)) return error;
-  const value = !Object.hasOwn(error, 'query') || error.query === text ? text : undefined; // many lost requests share an error
+  // Many lost requests share an error.
+  const value = !Object.hasOwn(error, 'query') || error.query === text ? text : undefined;
   Object.defineProperty(error, 'query', { value, configurable: true, writable: true });
   if (error.position > 0) error.at ??= placeOf(text, error.position);
   return error;
@@ -120,7 +121,8 @@ function miscounted(error, { parameters }, values) {
 
 const IS_LIST = 'a list is one parameter: write = ANY($1) in place of IN ($1)';
 const IS_NO_VALUE =
-  'a parameter is a value of a query: write sql.id(name) of quickgres/sql for a name, $1::interval for INTERVAL $1, set_config() for SET';
+  'a parameter is a value of a query: write sql.id(name) of quickgres/sql for a name, ' +
+  '$1::interval for INTERVAL $1, set_config() for SET';
 const IS_FAILED = 'an earlier query of the transaction failed: run what may fail in tx.transaction(), a savepoint';
 const ONE_STATEMENT = 'query takes one statement: write simpleQuery(text), or batch(queries) for several with values';
 

@@ -51,7 +51,8 @@ const tooLong =
 function watchLimits({ signal, statement_timeout: time = Infinity, waited = 0 }, callback, late, isSent) {
   const end = error => callback(isSent === undefined ? error : Object.assign(error, { sent: isSent() }));
   const unwatch = signal === undefined ? undefined : watchSignal(signal, end);
-  const timer = time < Infinity && setTimeout(() => end(late(time)), Math.max(0, time - waited)); // Node warns of negative ones
+  // Node warns of negative ones.
+  const timer = time < Infinity && setTimeout(() => end(late(time)), Math.max(0, time - waited));
   return () => {
     unwatch?.();
     clearTimeout(timer);

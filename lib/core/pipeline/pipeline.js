@@ -148,7 +148,8 @@ class Pipeline {
   /** @returns {Buffer|null} the messages of waiting requests, to be sent with the startup packet */
   earlyRequests() {
     const { root } = this.scopes;
-    if (this.maxPipeline < Infinity) return null; // a pooler that needs a limit may drop what comes before its ReadyForQuery
+    // A pooler that needs a limit may drop what comes before its ReadyForQuery.
+    if (this.maxPipeline < Infinity) return null;
     const maySend = entry =>
       entry !== null &&
       !(entry instanceof Scope) &&

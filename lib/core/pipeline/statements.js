@@ -56,7 +56,8 @@ const OTHER_ENCODING =
   /\bset\s+(?:(?:local|session)\s+)?(?:client_encoding\s*(?:=|to\b)|names\b)(?!\s*['"]?(?:utf-?8|unicode))/i;
 
 const LOST =
-  'a pooler in transaction mode loses prepared statements: set statement_cache: 0, or max_prepared_statements in PgBouncer';
+  'a pooler in transaction mode loses prepared statements: set statement_cache: 0, ' +
+  'or max_prepared_statements in PgBouncer';
 
 const NO_JSON = new Set();
 

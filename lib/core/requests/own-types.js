@@ -10,10 +10,12 @@ const { RowReader, hasNames, isName } = rows;
  * Types with an array that are the database's own; an array of rows of a table is no use without their columns.
  * Elements of a domain may be arrays themselves. A new server process answers subqueries sooner than joins.
  */
-const TEXT = `SELECT oid, typarray, typtype, typbasetype, typname, (SELECT nspname FROM pg_catalog.pg_namespace n WHERE n.oid = typnamespace),
+const TEXT = `SELECT oid, typarray, typtype, typbasetype, typname,
+    (SELECT nspname FROM pg_catalog.pg_namespace n WHERE n.oid = typnamespace),
     pg_catalog.pg_type_is_visible(oid), typdelim
   FROM pg_catalog.pg_type t
-  WHERE typarray >= 16384 AND (typtype <> 'c' OR (SELECT relkind FROM pg_catalog.pg_class c WHERE c.oid = typrelid) = 'c')`;
+  WHERE typarray >= 16384
+    AND (typtype <> 'c' OR (SELECT relkind FROM pg_catalog.pg_class c WHERE c.oid = typrelid) = 'c')`;
 
 /** OIDs of text, record and text[]: their table in rows/oid.js is loaded only for names. */
 const STRING = 25;
@@ -93,7 +95,8 @@ class OwnTypes {
         : (this.#names.get(key) ?? (Object.hasOwn(rows.oid, key) ? rows.oid[key] : undefined));
       if (typeOid === undefined)
         throw new UsageError(
-          `decode has the name '${key}', which is no type of the database, or not in its search_path: write 'schema.name'`,
+          `decode has the name '${key}', which is no type of the database, or not in its search_path: ` +
+            "write 'schema.name'",
           '42704'
         );
       map.set(typeOid, decoder);
