@@ -167,8 +167,9 @@ export class ResponseCache extends EventEmitter {
   /** Forgets all answers. */
   clear(): void;
   /**
-   * Invalidates by notifications: the payload is a tag; an empty one means all tags. A server that says nothing for 30 s
-   * is asked whether it is there; without an answer within 3 s the connection is lost, and answers with tags are forgotten.
+   * Invalidates by notifications: the payload is a tag; an empty one means all tags. A server that says nothing for
+   * 30 s is asked whether it is there; without an answer within 3 s the connection is lost, and answers with tags are
+   * forgotten.
    * @param channel of NOTIFY
    * @returns resolves to a function that stops listening; rejects with the error of LISTEN, or a TypeError or
    *   RangeError for an invalid name

@@ -3,7 +3,9 @@
 /** Since when the first of a queue waits; Infinity if there is none. */
 const since = queue => queue.values().next().value?.use.since ?? Infinity;
 
-/** The requests that wait for a connection: those that own one until they are over, and queries, which may share one. */
+/**
+ * The requests that wait for a connection: those that own one until they are over, and queries, which may share one.
+ */
 class Waiting {
   owner = new Set();
   query = new Set();

@@ -36,8 +36,8 @@ class Scope {
    * @param {string} [options.begin] the SQL that begins the block, in front of the first request
    * @param {string} [options.loop] the query of a cursor, whose loop may wait for what waits behind it
    * @param {function()} [options.entered] called when the scope owns the connection
-   * @param {function(function(): Error, number)} [options.lost] called with a maker of errors and the phase if the scope
-   *   ends without being left
+   * @param {function(function(): Error, number)} [options.lost] called with a maker of errors and the phase if the
+   *   scope ends without being left
    */
   constructor(
     pipeline,

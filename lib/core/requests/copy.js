@@ -20,8 +20,8 @@ const UNNAMED = Buffer.alloc(2);
 /**
  * A COPY between the server and the client:
  *
- *     COPY … FROM STDIN   Query ▶  ◀ CopyInResponse  CopyData … CopyDone | CopyFail ▶     ◀ CommandComplete ReadyForQuery
- *     COPY … TO STDOUT    Query ▶  ◀ CopyOutResponse CopyData … CopyDone                    CommandComplete ReadyForQuery
+ *     COPY … FROM STDIN  Query ▶  ◀ CopyInResponse  CopyData … CopyDone | CopyFail ▶  ◀ CommandComplete ReadyForQuery
+ *     COPY … TO STDOUT   Query ▶  ◀ CopyOutResponse CopyData … CopyDone                 CommandComplete ReadyForQuery
  *
  * psql sends a Query, and Pgpool-II knows no other way. Parse, Bind and Execute take its place for what may be several
  * statements, which the server refuses there, and behind settings, whose transaction a Query would not end.
