@@ -243,7 +243,7 @@ describe('The connections of a pool', () => {
         const clients = [];
         pool.on('connect', client => clients.push(client));
         const timers = heldTimers();
-        await Promise.all([1, 2, 3].map(i => pool.query(`SELECT ${i}`)));
+        await occupy(pool, 3).then(release => release()); // max_lifetime closes only what has served a request
         await Promise.all(clients.map(client => client.sync()));
         // A connection that is being opened has a timer of its own.
         while (pool.stats.idle < pool.stats.connected || timers.length > 1) await new Promise(setImmediate);
