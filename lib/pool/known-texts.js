@@ -8,8 +8,8 @@ const MOST = 256;
 /** The most characters of a text that is remembered. */
 const LONGEST = 1 << 16;
 
-/** How many executions the averages are of. */
-const MEMORY = 64;
+/** The least weight of an execution in the averages. The first ones, which are often slow, lose theirs sooner. */
+const WEIGHT = 1 / 64;
 
 /** The expected milliseconds of a text that was never executed: more than any time. */
 const UNKNOWN = 1e9;
@@ -34,9 +34,9 @@ class KnownText {
   /** @param {number} time that the server has needed, in milliseconds */
   answered(time) {
     const off = this.#count === 0 ? 0 : Math.abs(time - this.average);
-    this.#count = Math.min(this.#count + 1, MEMORY);
-    this.average += (time - this.average) / this.#count;
-    this.#difference += (off - this.#difference) / this.#count;
+    const weight = Math.max(3 / (++this.#count + 2), WEIGHT);
+    this.average += (time - this.average) * weight;
+    this.#difference += (off - this.#difference) * weight;
     this.expected = this.average + 2 * this.#difference;
   }
 }

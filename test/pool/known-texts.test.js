@@ -29,12 +29,22 @@ describe('KnownTexts', () => {
   it('expects the average time of a text, and twice how much the times differ from it', () => {
     const known = new KnownTexts().of('SELECT 1');
     assert.equal(known.expected, UNKNOWN);
-    known.answered(20);
-    assert.equal(known.expected, 20);
-    times(63, () => known.answered(20));
-    assert.equal(known.expected, 20);
+    times(200, () => {
+      known.answered(20);
+      assert.equal(known.expected, 20);
+    });
     known.answered(84);
     assert.equal(known.expected, 21 + 2);
+  });
+
+  it('forgets what it expected after ten slow first executions within sixty quick ones', () => {
+    const known = new KnownTexts().of('SELECT 1');
+    times(10, () => known.answered(100));
+    assert.equal(known.expected, 100);
+    times(30, () => known.answered(0));
+    assert.ok(known.expected < 20, `${known.expected}`);
+    times(30, () => known.answered(0));
+    assert.ok(known.expected < 5, `${known.expected}`);
   });
 
   it('expects less than a millisecond of a text whose first execution was slow after 64 quick ones, and of one that was slow once', () => {
@@ -48,13 +58,17 @@ describe('KnownTexts', () => {
     }
   });
 
-  it('expects more than ten milliseconds of a text that takes 250 once in twenty executions, and none', () => {
+  it('expects more than three milliseconds of a text that takes 250 once in twenty executions, and then ten', () => {
     const known = new KnownTexts().of('SELECT 1');
     let least = Infinity;
-    times(2000, i => {
+    const execute = i => {
       known.answered(i % 20 === 0 ? 250 : 0);
       least = Math.min(least, known.expected);
-    });
+    };
+    times(40, execute);
+    assert.ok(least > 3, `${least}`);
+    least = Infinity;
+    times(2000, execute);
     assert.ok(least > 10, `${least}`);
   });
 
