@@ -286,10 +286,18 @@ export class RowParser {
   description(format: Format): Buffer;
 }
 
+/** Options of a result. */
+export interface ColumnOptions {
+  /** What columns become. Default: the config's `decode`. */
+  decode?: Decode | undefined;
+  /** 'camel': `user_id` is `userId`, as with the config's `names`. Default: the config's. */
+  names?: 'camel' | undefined;
+}
+
 /** The result of a query. Rows are made of the received bytes when you read them. */
 export class RowReader<T extends object = AnyColumns> {
-  /** @param options decode: what columns become. Default: what they become in the session */
-  constructor(options?: { decode?: Decode | undefined });
+  /** @param options what columns become, and their names, as in `query`. Default: those of the session */
+  constructor(options?: ColumnOptions);
   /** The rows: `objects` in a pool, else `structs`. For COPY … TO STDOUT, Buffers: see CopyReader. */
   rows: T[];
   /** The rows as structs, which decode a column when you read it. */
@@ -421,8 +429,8 @@ type AsText<V> = unknown extends V ? string | null : V extends null ? V : [V] ex
 
 /** Whether a session decodes. */
 type Decodes<S> = S extends { readonly decode: infer D } ? (D extends false ? false : true) : boolean;
-type AsConfigured = { decode?: undefined; stream?: undefined; format?: TextFormat | undefined };
-type WithMode<B> = { decode: B; stream?: undefined; format?: TextFormat | undefined };
+type AsConfigured = { decode?: undefined; names?: undefined; stream?: undefined; format?: TextFormat | undefined };
+type WithMode<B> = { decode: B; names?: undefined; stream?: undefined; format?: TextFormat | undefined };
 
 /** A query of a batch, whose values fit if it is in Queries. */
 type BatchArguments<E> = E extends Listed
@@ -500,16 +508,10 @@ export interface StatementOptions {
 }
 
 /** Options of `simpleQuery`. */
-export interface SimpleQueryOptions extends Abortable, Idempotent {
-  /** What columns become. Default: the config's `decode`. */
-  decode?: Decode | undefined;
-}
+export interface SimpleQueryOptions extends ColumnOptions, Abortable, Idempotent {}
 
 /** Options of one query of a batch. */
-export interface BatchOptions extends StatementOptions {
-  /** What columns become. Default: the config's `decode`. */
-  decode?: Decode | undefined;
-}
+export interface BatchOptions extends StatementOptions, ColumnOptions {}
 
 /** Options of `query`. */
 export interface QueryOptions<S extends Receiver = Receiver> extends BatchOptions, RequestOptions {
@@ -563,11 +565,9 @@ export interface StreamResult {
 }
 
 /** Options of `cursor`. */
-export interface CursorOptions extends StatementOptions {
+export interface CursorOptions extends StatementOptions, ColumnOptions {
   /** Rows a round trip. Default: 1000. */
   batchSize?: number | undefined;
-  /** What columns become. Default: the config's `decode`. */
-  decode?: Decode | undefined;
   /** Cancels the fetch under way, or the next one, with an AbortError. Default: none. */
   signal?: AbortSignal | undefined;
 }
@@ -785,7 +785,7 @@ export abstract class Session<out D extends boolean = true> extends EventEmitter
    * Sends a text of one or more statements, without parameters. They are one transaction, unless the text has BEGIN and
    * COMMIT.
    * @param text SQL, statements separated by semicolons
-   * @param options decode, signal, statement_timeout
+   * @param options decode, names, signal, statement_timeout
    * @returns a result for each statement; rejects with the first error
    */
   simpleQuery(text: string, options?: SimpleQueryOptions): Promise<RowReader[]>;
@@ -1555,8 +1555,8 @@ export interface Config<D extends boolean = true> extends Partial<Record<Runtime
    */
   fetch_types?: boolean | null | undefined;
   /**
-   * 'camel': `user_id` is `userId` in rows, JSON and streams. An underscore stays at the beginning of a name, and before
-   * anything but a small letter. Default: names are as the server has them.
+   * 'camel': `user_id` is `userId` in rows, JSON and streams, and `sql.values` and `sql.set` write it back. An underscore
+   * stays at the beginning of a name, and before anything but a small letter. Default: names are as the server has them.
    */
   names?: 'camel' | null | undefined;
   /** What columns become, unless a query says otherwise. Default: true. */

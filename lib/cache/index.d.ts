@@ -8,7 +8,7 @@ import {
   AnyColumns,
   Arguments,
   Client,
-  Decode,
+  ColumnOptions,
   ListedRow,
   OtherText,
   QueryToOptions,
@@ -36,10 +36,7 @@ export interface CacheOptions {
 }
 
 /** Options of `query`. */
-export interface CachedQueryOptions extends StatementOptions, Abortable, CacheOptions {
-  /** What columns become. Default: the client's `decode`. */
-  decode?: Decode | undefined;
-}
+export interface CachedQueryOptions extends StatementOptions, ColumnOptions, Abortable, CacheOptions {}
 
 /** Options of `queryTo`. */
 export interface CachedQueryToOptions extends QueryToOptions, CacheOptions {}

@@ -73,13 +73,13 @@ class ResponseCache extends EventEmitter {
   }
 
   async #query(session, ...query) {
-    const [text, values, options] = statementOf(...query);
+    const [text, values, options] = statementOf(session.lease, ...query);
     checkOptions(options, OF_QUERY);
     const { tags, max_age, stale_while_revalidate, ...plain } = options;
     const limit = plain.signal === undefined && plain.statement_timeout === undefined ? UNLIMITED : limitOf(plain);
     try {
       const answer = await limit.race(this.#find(session, text, values, options, limit));
-      if (!answer.large) return read(answer, new RowReader({ decode: plain.decode }), session.lease);
+      if (!answer.large) return read(answer, new RowReader(plain), session.lease);
     } finally {
       limit.release();
     }
@@ -95,7 +95,7 @@ class ResponseCache extends EventEmitter {
   }
 
   async #queryTo(session, target, ...query) {
-    const [text, values, options] = statementOf(...query);
+    const [text, values, options] = statementOf(session.lease, ...query);
     checkOptions(options, OF_QUERY_TO);
     const { tags, max_age, stale_while_revalidate, ...plain } = options;
     const limit = limitOf(plain);
@@ -125,7 +125,18 @@ class ResponseCache extends EventEmitter {
 
   /** What the answer depends on, and how it is to be kept; throws what the query would. */
   #request(session, text, values, options) {
-    const { as = 'protocol', decode, end, signal, statement_timeout, stall_timeout, buffer, alone, ...rest } = options;
+    const {
+      as = 'protocol',
+      decode,
+      names,
+      end,
+      signal,
+      statement_timeout,
+      stall_timeout,
+      buffer,
+      alone,
+      ...rest
+    } = options;
     const { tags = [], max_age = this.max_age, stale_while_revalidate = this.stale_while_revalidate, ...form } = rest;
     if (!Array.isArray(tags) || !tags.every(tag => typeof tag === 'string')) {
       throw new TypeError('tags must be an array of strings');
@@ -278,7 +289,7 @@ class ResponseCache extends EventEmitter {
   }
 
   #keyOf(session, ...query) {
-    return this.#request(session, ...statementOf(...query)).key;
+    return this.#request(session, ...statementOf(session.lease, ...query)).key;
   }
 
   /**

@@ -57,7 +57,7 @@ class Client extends Steps {
     super();
     checkNoMore(arguments, 1, 'new Client({ connectionString: url, ssl })');
     this.#config = config;
-    this.#common = { isPooled: false, decoding: { decode: config?.decode ?? true, plain: false } };
+    this.#common = { isPooled: false, decoding: rows.decodingOf(config, false) };
     /** @type {Object<string, string>} settings that the server reports */
     this.serverParameters = Object.create(null);
     /** @type {Buffer|null} process id and secret, of which a CancelRequest is made */

@@ -15,13 +15,14 @@ class Cursor {
     this.#generator = this.#generate(open, options);
   }
 
-  async *#generate(open, { batchSize, decode, signal }) {
+  async *#generate(open, options) {
+    const { batchSize = 1000, signal } = options;
     throwIfAborted({ signal });
     const opened = this.#opened(open);
     // Without an await, both messages leave in one write.
     const portal = opened instanceof Promise ? await opened : opened;
     const fetch = async () => {
-      const reader = new RowReader({ decode });
+      const reader = new RowReader(options);
       await portal.fetch(batchSize, reader, { signal }, this.#caller);
       if (reader.error !== undefined) throw reader.error;
       return reader;

@@ -1,6 +1,6 @@
 'use strict';
 
-const { checkText, checkValues, isPiece, kindOf, snapshot } = require('./protocol');
+const { checkText, checkValues, isPiece, kindOf, Piece, snapshot } = require('./protocol');
 const { checkDecode } = require('./rows');
 
 const NO_VALUES = Object.freeze([]);
@@ -15,18 +15,19 @@ const BUFFER = 1 << 20;
 const LEVELS = ['serializable', 'repeatable read', 'read committed', 'read uncommitted'];
 
 const STATEMENT = ['format', 'cache', 'paramTypes'];
+const VALUES = ['decode', 'names'];
 const LIMITS = ['signal', 'statement_timeout'];
 const PLACE = ['alone', 'idempotent'];
 
 const NAMES = {
   batch: new Set([...LIMITS, ...PLACE]),
-  batched: new Set([...STATEMENT, 'decode']),
+  batched: new Set([...STATEMENT, ...VALUES]),
   copyFrom: new Set(['signal', 'highWaterMark', 'columns', 'stall_timeout']),
   copyTo: new Set(['signal', 'highWaterMark', 'stall_timeout', 'buffer', 'alone']),
-  cursor: new Set([...STATEMENT, 'batchSize', 'decode', 'signal']),
+  cursor: new Set([...STATEMENT, ...VALUES, 'batchSize', 'signal']),
   describe: new Set(['paramTypes', ...LIMITS, 'idempotent']),
   listen: new Set(['session', 'keepalive', 'signal']),
-  query: new Set([...STATEMENT, 'decode', 'stream', 'buffer', ...LIMITS, ...PLACE]),
+  query: new Set([...STATEMENT, ...VALUES, 'stream', 'buffer', ...LIMITS, ...PLACE]),
   queryTo: new Set([
     'as',
     'int8',
@@ -40,7 +41,7 @@ const NAMES = {
     ...LIMITS,
     ...PLACE
   ]),
-  simpleQuery: new Set(['decode', ...LIMITS, 'idempotent']),
+  simpleQuery: new Set([...VALUES, ...LIMITS, 'idempotent']),
   transaction: new Set(['isolation', 'readOnly', 'deferrable', ...LIMITS, 'idempotent', 'retries'])
 };
 
@@ -62,6 +63,10 @@ function checkFlag(value, name) {
   if (typeof value !== 'boolean') throw new TypeError(`${name} must be a boolean, not ${kindOf(value)}`);
 }
 
+function checkStream(stream, name) {
+  if (stream) throw new TypeError(`${name} has no effect on a stream of yours: write new RowReader({ ${name} })`);
+}
+
 const isOid = oid => Number.isInteger(oid) && oid >= 0 && oid <= 0xffffffff;
 
 /** The check of each option; methods check the options that are missing here. */
@@ -77,10 +82,7 @@ const CHECKS = {
   batchSize: value => checkCount(value, 'batchSize', 1),
   retries: value => checkCount(value, 'retries', 0),
   buffer: value => checkNumber(value, 'buffer', 'a number of bytes from 0', value => value >= 0),
-  decode(decode, name, { stream }) {
-    if (checkDecode(decode) && stream)
-      throw new TypeError('decode has no effect on a stream of yours: write new RowReader({ decode })');
-  },
+  decode: (decode, name, { stream }) => checkStream(checkDecode(decode) && stream, name),
   format(value) {
     if (value !== 0 && value !== 1)
       throw new TypeError(
@@ -92,6 +94,10 @@ const CHECKS = {
     if (!LEVELS.includes(level)) throw new TypeError(`isolation must be one of ${LEVELS.join(', ')}, not ${level}`);
   },
   keepalive: value => checkNumber(value, 'keepalive', 'a number of milliseconds from 0', value => value >= 0),
+  names(value, name, { stream }) {
+    if (value !== 'camel') throw new TypeError(`names must be 'camel', not ${kindOf(value)}`);
+    checkStream(stream, name);
+  },
   paramTypes(value) {
     if (Array.isArray(value) && value.length < 65536 && value.every(isOid)) return;
     throw new TypeError('paramTypes must be an array of type OIDs, such as [oid.int8], of the export oid');
@@ -152,9 +158,14 @@ function checkNumber(value, name, wanted, fits) {
 const checkCount = (count, name, least) =>
   checkNumber(count, name, `an integer from ${least}`, count => Number.isInteger(count) && count >= least);
 
-/** @returns {Array} text, values and options of a method, which takes a piece of SQL in the place of text and values */
-const statementOf = (text, values = NO_VALUES, options = NO_OPTIONS) =>
-  isPiece(text) ? [...text, values === NO_VALUES ? NO_OPTIONS : values] : [text, values, options];
+/**
+ * @param {Scope|object} lease of the session, see Scope.run
+ * @returns {Array} text, values and options of a method, which takes a piece of SQL in the place of text and values
+ */
+const statementOf = (lease, text, values = NO_VALUES, options = NO_OPTIONS) =>
+  isPiece(text)
+    ? [...Piece.statement(text, lease.common.decoding.isCamel), values === NO_VALUES ? NO_OPTIONS : values]
+    : [text, values, options];
 
 module.exports = {
   keep,

@@ -91,7 +91,7 @@ class Session extends EventEmitter {
    * @returns {Promise<RowReader>} of the target
    */
   query(text, values = NO_VALUES, format = 0, cache = true, target) {
-    if (typeof text === 'object' && isPiece(text)) return this.query(...statementOf(text, values));
+    if (typeof text === 'object' && isPiece(text)) return this.query(...statementOf(this.#lease, text, values));
     try {
       const { scope } = this.#lease;
       const letter = typeof text === 'string' ? text.charCodeAt(0) | LOWER_CASE : D;
@@ -128,9 +128,9 @@ class Session extends EventEmitter {
 
   #query(text, values, options) {
     checkOptions(options, NAMES.query);
-    const { format, cache, paramTypes, decode, stream: target, buffer } = options;
+    const { format, cache, paramTypes, decode, names, stream: target, buffer } = options;
     const receiver = target === undefined ? undefined : stream().receiverFor(target, buffer);
-    const takes = () => receiver ?? (decode === undefined ? undefined : new RowReader(options));
+    const takes = () => receiver ?? (decode === undefined && names === undefined ? undefined : new RowReader(options));
     if (typeof text === 'string' && copyDirection(text) === 'in') return this.copyIn(text, values, takes(), options);
     const checked = this.#lease.keep(text, values);
     const make = () => new QueryRequest(text, checked, format ?? 0, cache ?? true, paramTypes, takes());
@@ -250,10 +250,10 @@ class Session extends EventEmitter {
    * run beside it.
    */
   cursor(text, values, options) {
-    [text, values, options] = statementOf(text, values, options);
+    [text, values, options] = statementOf(this.#lease, text, values, options);
     checkOptions(options, NAMES.cursor);
     this.#checkOpen();
-    const { batchSize = 1000, decode, signal } = options;
+    const { signal } = options;
     const copied = requests.Portal.keep(text, values);
     const name = `c${this.#depth ?? ''}_${++this.#portals}`;
     const lease = this.#lease;
@@ -266,11 +266,8 @@ class Session extends EventEmitter {
           return portal.over?.catch(() => {});
         }).catch(reject);
       });
-    return new (require('./cursor').Cursor)(onwait => (lease.scope === null ? hold(onwait) : openIn(lease.scope)), {
-      batchSize,
-      decode,
-      signal
-    });
+    const open = () => (lease.scope === null ? hold() : openIn(lease.scope));
+    return new (require('./cursor').Cursor)(open, options);
   }
 
   /**
@@ -280,7 +277,7 @@ class Session extends EventEmitter {
   describe(text, options = NO_OPTIONS) {
     return promised(() => {
       checkOptions(options, NAMES.describe);
-      [text] = statementOf(text);
+      [text] = statementOf(this.#lease, text);
       checkText(text, 'text');
       this.#lease.keep(text, NO_VALUES);
       return this.#run(
@@ -307,7 +304,7 @@ class Session extends EventEmitter {
    */
   queryTo(target, text, values, options) {
     return promised(() => {
-      [text, values, options] = statementOf(text, values, options);
+      [text, values, options] = statementOf(this.#lease, text, values, options);
       checkOptions(options, NAMES.queryTo);
       return stream().queryTo(this.#lease, target, text, values, options);
     });

@@ -2,7 +2,7 @@
 
 const { pipeline } = require('node:stream');
 const { isPiece } = require('../core/protocol');
-const { NAMES, checkOptions, checkNumber, statementOf } = require('../core/options');
+const { NAMES, NO_OPTIONS, checkOptions, checkNumber } = require('../core/options');
 const { throwIfAborted, watchSignal } = require('../core/pipeline');
 const { Target } = require('../core/stream');
 const { Csv } = require('./csv');
@@ -156,7 +156,8 @@ function checkOffered(offered) {
 
 /** The part that both kinds of `respond` share; `response` is like those of Node's servers. */
 function answer(session, request, response, ...query) {
-  const [text, values, options] = statementOf(...query);
+  const statement = isPiece(query[0]) ? query.slice(0, 1) : [query[0], query[1]];
+  const { [statement.length]: options = NO_OPTIONS } = query;
   check(response, options);
   const typed = response.hasHeader('content-type');
   const { as = options.format === 1 ? 'protocol' : typed ? 'json' : REPRESENTATIONS, compress = true } = options;
@@ -176,7 +177,7 @@ function answer(session, request, response, ...query) {
   const own = { type, status, emptyStatus, encoding, stallTimeout: options.stall_timeout, varying };
   const { as: given, status: st, emptyStatus: es, compress: co, formulas, ...plain } = options;
   plain.as = chosen === 'csv' ? new Csv(formulas === 'escape') : chosen;
-  return session.queryTo(new ResponseTarget(request, response, own), text, values, plain);
+  return session.queryTo(new ResponseTarget(request, response, own), ...statement, plain);
 }
 
 async function answerWeb(session, request, ...query) {

@@ -76,7 +76,7 @@ class Live extends EventEmitter {
     const [place, ...query] = isNode
       ? [[request, response], sql, parameters, how]
       : [[request], response, sql, parameters];
-    const [text, values, options] = statementOf(...query);
+    const [text, values, options] = statementOf(this.#session.lease, ...query);
     if (options === null || typeof options !== 'object')
       throw new TypeError(`options must be an object, not ${kindOf(options)}`);
     const { tags = [], settings, ...plain } = options;

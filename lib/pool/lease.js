@@ -12,7 +12,7 @@ const {
 const { checkConfig } = require('../core/config');
 const { keep } = require('../core/options');
 const { ownTypesFor } = require('../core/requests');
-const { checkDecode } = require('../core/rows');
+const { checkDecode, decodingOf } = require('../core/rows');
 const { Connections } = require('./connections');
 
 /** How many connections one request may lose. */
@@ -58,7 +58,7 @@ class PoolLease extends Connections {
     /** See Pipeline. */
     this.common = {
       ...options.common,
-      decoding: { decode: config?.decode ?? true, plain: true },
+      decoding: decodingOf(config, true),
       ownTypes: ownTypesFor(config)
     };
   }

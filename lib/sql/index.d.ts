@@ -47,6 +47,7 @@ export interface SqlTag {
   id(...names: readonly [string, ...string[]]): Sql;
   /**
    * `("a", "b") VALUES ($1, $2), ($3, $4)`.
+   * In a session with `names: 'camel'`, the column of `userId` is "user_id".
    * @param rows at least one object
    * @param columns to use; by default those of the first row, and no row may have another
    * @returns a piece
@@ -55,7 +56,7 @@ export interface SqlTag {
   values<T extends SqlRow<T>>(rows: readonly T[], columns?: undefined): Sql;
   values<T extends object>(rows: readonly T[], columns: readonly SqlColumn<T>[]): Sql;
   /**
-   * `"a" = $1, "b" = $2`.
+   * `"a" = $1, "b" = $2`. In a session with `names: 'camel'`, the column of `userId` is "user_id".
    * @param object a plain object
    * @param columns to use, which the object must have; by default all
    * @returns a piece
@@ -68,14 +69,6 @@ export interface SqlTag {
   or(conditions: readonly Sql[]): Sql;
   /** @param pieces any number @param separator between them, ``sql`, ` `` by default @returns one piece */
   join(pieces: readonly Sql[], separator?: Sql): Sql;
-  /**
-   * A copy of an object whose names are those of columns, as they are without the config's `names: 'camel'`, for
-   * `values` and `set`.
-   * @param object as in a row, for example `{ userId: 1 }`
-   * @returns `{ user_id: 1 }`
-   * @throws {TypeError} if it is no object
-   */
-  snake(object: object): Record<string, any>;
   /** A JSON parameter; null is JSON's null. @param value for JSON.stringify @returns a piece */
   json(value: object | string | number | boolean | null): Sql;
   /** SQL without any quoting. @param text that you have written yourself @returns a piece */

@@ -32,13 +32,13 @@ const NOT_SENT = {
 };
 
 /** @returns {[string, Array]} a node's text, with parameters numbered from $1, and its values */
-function render(root) {
+function render(root, isCamel = false) {
   const values = [];
   const outer = []; // the nodes around the current one, and their positions
   let text = '',
     behindParameter = false;
   for (let node = root, at = 0; ;) {
-    const string = node.strings[at];
+    const string = ((isCamel && node.columns) || node.strings)[at];
     if (string !== '') {
       if (behindParameter && /^\d/.test(string)) text += ' '; // $1 followed by 0 is not $10
       text += string;
@@ -67,13 +67,18 @@ function checkParameters(count) {
     );
 }
 
-/** @returns {Array} a frozen `[text, values]` */
-function piece(strings, parts = []) {
-  const node = { strings, parts, parameters: 0, size: strings.length };
+/**
+ * @param {string[]} [columns] in place of the strings, where names are in camel case: with those of the server
+ * @returns {Array} a frozen `[text, values]`
+ */
+function piece(strings, parts = [], columns = undefined) {
+  const renamed = () => render(node, true);
+  const node = { strings, parts, columns, parameters: 0, size: strings.length, renamed: columns && renamed };
   for (const part of parts) {
     const nested = Piece.node(part);
     node.parameters += nested?.parameters ?? 1;
     node.size += nested?.size ?? 0;
+    if (nested?.renamed !== undefined) node.renamed = renamed;
   }
   checkParameters(node.parameters);
   if (node.size <= SMALL) return Object.freeze(new Piece(Object.defineProperties(render(node), NOT_SENT), node));
@@ -108,6 +113,19 @@ const identifiers = (names, what) =>
     checkText(name, `${what}[${index}]`);
     return name === '' ? refuse(`${what}[${index}]`, name, 'a name cannot be empty') : quoted(name);
   });
+
+/** What `names: 'camel'` makes of a name, undone. */
+const snake = name => name.replace(/[A-Z]/g, letter => `_${letter.toLowerCase()}`);
+
+/**
+ * @param {function(string[]): string[]} stringsOf makes the strings of a piece of the quoted names
+ * @returns {string[][]} the strings; and those where `names` is 'camel', if they differ
+ */
+function stringsFor(names, stringsOf) {
+  const strings = stringsOf(identifiers(names, 'columns'));
+  const isCamel = names.some(name => /[A-Z]/.test(name));
+  return [strings, isCamel ? stringsOf(names.map(name => quoted(snake(name)))) : undefined];
+}
 
 function piecesOf(list, what) {
   const pieces = listOf(list, what);
@@ -222,9 +240,9 @@ sql.values = (list, columns) => {
           1
         )
       : listOf(columns, 'columns', 1);
-  const head = identifiers(names, 'columns').join(', ');
+  const [head, snakes] = stringsFor(names, all => [all.join(', ')]);
+  const parts = [piece(head, [], snakes)];
   checkParameters(rows.length * names.length);
-  const parts = [];
   rows.forEach((row, index) => {
     const what = () => `rows[${index}]`;
     const other = columns === undefined && columnsOf(row, what).find(name => !Object.hasOwn(rows[0], name));
@@ -232,26 +250,22 @@ sql.values = (list, columns) => {
       throw new TypeError(`column ${JSON.stringify(other)} of ${what()} is not in rows[0]: name the columns`);
     addCells(parts, row, names, what, 'pass null for NULL, or sql`DEFAULT` for the default of the column');
   });
-  const strings = [`(${head}) VALUES (`];
-  for (let i = 1; i < parts.length; i++) strings.push(i % names.length === 0 ? '), (' : ', ');
+  const strings = ['(', ') VALUES ('];
+  for (let i = 1; i < parts.length - 1; i++) strings.push(i % names.length === 0 ? '), (' : ', ');
   return piece([...strings, ')'], parts);
-};
-
-/** What `names: 'camel'` makes of a name, undone. */
-sql.snake = object => {
-  checkObject(object, () => 'the object');
-  const nameOf = name => name.replace(/[A-Z]/g, letter => `_${letter.toLowerCase()}`);
-  return Object.fromEntries(Object.entries(object).map(([name, value]) => [nameOf(name), value]));
 };
 
 sql.set = (object, columns) => {
   const what = () => 'the object';
   const names =
     columns === undefined ? listOf(columnsOf(object, what), 'Object.keys(object)', 1) : listOf(columns, 'columns', 1);
-  const strings = identifiers(names, 'columns').map((name, index) => `${index === 0 ? '' : ', '}${name} = `);
+  const [strings, snakes] = stringsFor(names, all => [
+    ...all.map((name, index) => `${index === 0 ? '' : ', '}${name} = `),
+    ''
+  ]);
   const parts = [];
   addCells(parts, object, names, what, 'pass null for NULL, or leave the column out of the list');
-  return piece([...strings, ''], parts);
+  return piece(strings, parts, snakes);
 };
 
 module.exports = { sql: Object.freeze(sql) };

@@ -17,7 +17,7 @@ describe('Options of a ResponseCache', () => {
       const message = list => ({ name: 'TypeError', message: `there is no option tag here; the options are ${list}` });
       await assert.rejects(
         cache.query('SELECT 1', [], { tag: ['a'] }),
-        message(`format, cache, paramTypes, decode, signal, statement_timeout, alone, idempotent, ${CACHE}`)
+        message(`format, cache, paramTypes, decode, names, signal, statement_timeout, alone, idempotent, ${CACHE}`)
       );
       await assert.rejects(
         cache.queryTo(target, 'SELECT 1', [], { tag: ['a'] }),

@@ -40,9 +40,12 @@ describe('Options of a pool', () => {
     const it = { readonly: true };
     const sink = new PassThrough();
     for (const [ask, list] of [
-      [() => pool.query('SELECT 1', [], it), `${STATEMENT}, decode, stream, buffer, ${LIMITS}, alone, idempotent`],
+      [
+        () => pool.query('SELECT 1', [], it),
+        `${STATEMENT}, decode, names, stream, buffer, ${LIMITS}, alone, idempotent`
+      ],
       [() => pool.batch(['SELECT 1'], it), `${LIMITS}, alone, idempotent`],
-      [() => pool.simpleQuery('SELECT 1', it), `decode, ${LIMITS}, idempotent`],
+      [() => pool.simpleQuery('SELECT 1', it), `decode, names, ${LIMITS}, idempotent`],
       [
         () => pool.transaction(() => {}, it),
         'isolation, readOnly, deferrable, signal, statement_timeout, idempotent, retries'
@@ -52,7 +55,7 @@ describe('Options of a pool', () => {
         () => pool.queryTo(sink, 'SELECT 1', [], it),
         `as, int8, numeric, bytea, separator, end, stall_timeout, buffer, ${STATEMENT}, ${LIMITS}, alone, idempotent`
       ],
-      [async () => pool.cursor('SELECT 1', [], it), `${STATEMENT}, batchSize, decode, signal`],
+      [async () => pool.cursor('SELECT 1', [], it), `${STATEMENT}, decode, names, batchSize, signal`],
       [async () => pool.copyTo('COPY t TO STDOUT', it), 'signal, highWaterMark, stall_timeout, buffer, alone'],
       [async () => pool.copyFrom('COPY t FROM STDIN', it), 'signal, highWaterMark, columns, stall_timeout'],
       [async () => pool.listen('news', it), 'session, keepalive, signal']

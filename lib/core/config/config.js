@@ -90,7 +90,6 @@ function resolve(config, overrides, env = process.env) {
   );
   result.passfile ??= homeFile(env, '.pgpass', 'pgpass.conf');
   if (own.socket !== undefined) result.socket = own.socket;
-  if (own.names !== undefined) result.names = own.names;
   result.sslmode = sslMode(result, own.ssl, sslmode);
   checkTogether(result);
   result.hosts = hostList(texts, result, own.socket ? 'localhost' : fallback);

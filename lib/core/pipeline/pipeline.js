@@ -80,17 +80,16 @@ class Pipeline {
   }
 
   /** Takes the limits of a resolved config. */
-  configure({ statement_cache, max_buffer_bytes, max_pipeline, names }) {
+  configure({ statement_cache, max_buffer_bytes, max_pipeline }) {
     this.statements.limit = statement_cache;
     this.maxBuffered = max_buffer_bytes;
     this.maxPipeline = max_pipeline || Infinity;
-    this.isCamel = names === 'camel';
   }
 
   /** @returns {RowParser} of the RowDescription in buf[start … end), with the names of the config */
   rowParserOf(buf, start, end) {
     const parser = RowParser.of(buf.subarray(start, end));
-    return this.isCamel ? parser.camel : parser;
+    return this.common.decoding.isCamel ? parser.camel : parser;
   }
 
   /** Puts a request of the library's own in front of those that wait for the connection. */

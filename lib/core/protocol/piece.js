@@ -11,6 +11,14 @@ class Piece extends function (object) {
     super(array).#node = node;
   }
 
+  /**
+   * @param {boolean} isCamel whether names of columns are in camel case: the piece has those of the server
+   * @returns {Array} text and values
+   */
+  static statement(piece, isCamel) {
+    return (isCamel && piece.#node.renamed?.()) || piece;
+  }
+
   /** @returns {object|undefined} the node of a piece */
   static node(value) {
     return typeof value === 'object' && value !== null && #node in value ? value.#node : undefined;

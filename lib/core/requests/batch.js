@@ -42,15 +42,15 @@ class BatchRequest extends Request {
     /** The queries for a repetition, on a lease that may repeat. */
     this.inputs = [];
     this.queries = mapQueries(Array.from(queries), each => {
-      if (typeof each === 'string') each = [each];
+      if (typeof each === 'string' || isPiece(each)) each = [each];
       else if (!Array.isArray(each))
         throw new TypeError(`a query of a batch is a text or [text, values, options], not ${kindOf(each)}`);
-      const [text, values, options] = statementOf(...each);
+      const [text, values, options] = statementOf(lease, ...each);
       if (options !== NO_OPTIONS) checkOptions(options, NAMES.batched);
-      const { format = 0, cache = true, paramTypes, decode } = options;
+      const { format = 0, cache = true, paramTypes, decode, names } = options;
       checkText(text, 'text');
       if (copyDirection(text) === 'in') throw new TypeError('COPY FROM STDIN cannot be part of a batch: use copyFrom');
-      const receiver = decode === undefined ? undefined : new RowReader(options);
+      const receiver = decode === undefined && names === undefined ? undefined : new RowReader(options);
       const checked = lease.keep(text, values);
       if (lease.scope === null) this.inputs.push([text, checked, options]);
       return new QueryRequest(text, checked, format, cache, paramTypes, receiver);

@@ -42,6 +42,13 @@ function checkDecode(decode) {
   return decode;
 }
 
+/** What the readers of a connection do by default. @param {boolean} plain whether `rows` are plain objects */
+const decodingOf = (config, plain) => ({
+  decode: config?.decode ?? true,
+  isCamel: config?.names === 'camel',
+  plain
+});
+
 /** Loaded late, since most programs never decode. */
 const types = () => require('../../../client-parser/types.js');
 
@@ -83,6 +90,7 @@ let decoders;
 
 module.exports = {
   checkDecode,
+  decodingOf,
   isName,
   hasNames: decode => named.has(decode),
   get decoders() {

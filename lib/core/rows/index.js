@@ -16,6 +16,7 @@ module.exports = {
   toCamel,
   Memory,
   checkDecode: decode.checkDecode,
+  decodingOf: decode.decodingOf,
   hasNames: decode.hasNames,
   isName: decode.isName,
   columnLength,

@@ -86,7 +86,7 @@ const ALONE = { common: { decoding: { decode: true, plain: false } } };
 
 /** The default receiver of a result: keeps the bytes, and makes structs, objects or arrays when they are first read. */
 class RowReader {
-  /** @param {{decode?: boolean|Map|object}} [options] by default that of the connection */
+  /** @param {{decode?: boolean|Map|object, names?: 'camel'}} [options] by default that of the connection */
   constructor(options) {
     /** @type {string|undefined} the command tag without numbers: SELECT, INSERT, …; EMPTY, SUSPENDED, COPY */
     this.cmd = undefined;
@@ -97,7 +97,10 @@ class RowReader {
     /** 1 if the columns are binary, whatever their description says. */
     this.binary = 0;
     this.rowParser = undefined;
-    if (options !== undefined) this._decode = decoding.checkDecode(options.decode);
+    if (options !== undefined) {
+      this._decode = decoding.checkDecode(options.decode);
+      this._isCamel = options.names === 'camel';
+    }
     this._type = null;
     this._text = undefined;
     this._memory = undefined;
@@ -206,6 +209,7 @@ class RowReader {
     this._text = text;
     this._memory = memory;
     this._plain = usual.plain;
+    if (this._isCamel && rowParser !== null) rowParser = rowParser.camel;
     this.rowParser = format === 0 || rowParser === null ? (rowParser ?? undefined) : rowParser.forFormat(format);
     if (rowParser === null) this._type = null;
     else {
@@ -313,6 +317,7 @@ class RowReader {
 Object.assign(RowReader.prototype, {
   error: undefined,
   _decode: undefined,
+  _isCamel: false,
   _plain: false,
   _objects: undefined,
   _arrays: undefined

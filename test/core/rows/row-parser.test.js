@@ -6,6 +6,7 @@ const { inspect } = require('node:util');
 const { Client } = require('../../..');
 const { rowClass } = require('../../../client-parser/datarow.js');
 const { RowParser, RowReader, int32, toCamel } = require('../../../lib/core/rows');
+const { Piece } = require('../../../lib/core/protocol');
 const { Pool } = require('../../../lib/pool');
 const { sql } = require('../../../lib/sql');
 const { connected, dataRow, hex, rowDescription, sharedServer } = require('../../support');
@@ -559,13 +560,14 @@ describe("With names: 'camel'", () => {
   const TEXT =
     'SELECT 7 AS user_id, 1 AS a_1, 2 AS _id, 3 AS __x, 4 AS a__b, 5 AS größe_in, \'x\' AS user_name, 6 AS "Big_Size", 8 AS a_';
 
+  const json = async (session, as, ...query) => {
+    const target = new PassThrough();
+    const [chunks] = await Promise.all([target.toArray(), session.queryTo(target, ...query, { as })]);
+    return Buffer.concat(chunks);
+  };
+
   it('rows of every method have them, and JSON, and a page that reads messages', async () => {
     const { config } = await sharedServer();
-    const json = async (session, as) => {
-      const target = new PassThrough();
-      const [chunks] = await Promise.all([target.toArray(), session.queryTo(target, TEXT, [], { as })]);
-      return Buffer.concat(chunks);
-    };
     for (const session of [
       await connected({ names: 'camel' }),
       endAfterTest(new Pool({ ...config, names: 'camel' }))
@@ -576,10 +578,10 @@ describe("With names: 'camel'", () => {
         (await session.batch([TEXT]))[0].objects,
         (await session.simpleQuery(TEXT))[0].objects,
         (await session.transaction(tx => tx.query(TEXT))).objects,
-        JSON.parse(await json(session, 'json'))
+        JSON.parse(await json(session, 'json', TEXT, []))
       ];
       for (const objects of objectsOf) assert.deepEqual(objects, [ROW]);
-      const message = await json(session, 'protocol');
+      const message = await json(session, 'protocol', TEXT, []);
       assert.equal(new RowParser(message).columnNames[0], 'userId');
       const { value } = await session.cursor(TEXT).next();
       assert.equal(value.userId, 7);
@@ -597,16 +599,47 @@ describe("With names: 'camel'", () => {
     assert.equal(first.structs[0].constructor, second.structs[0].constructor);
   });
 
-  it('sql.snake gives every name back that has no capital letter', () => {
+  it('are written back by sql.values and sql.set, if they have no capital letter', async () => {
+    const client = await connected({ names: 'camel' });
     for (let i = 0; i < 2000; i++) {
       const name = Array.from(
         { length: 1 + (i % 7) },
         (_, at) => '_a1bé_z'[(i * 7 + at * at * 3 + (i >> at)) % 7]
       ).join('');
-      assert.deepEqual(sql.snake({ [toCamel(name)]: i }), { [name]: i });
+      assert.deepEqual(Piece.statement(sql.set({ [toCamel(name)]: i }), true), [`"${name}" = $1`, [i]]);
     }
-    assert.equal(sql.values([sql.snake({ userId: 1 })])[0], '("user_id") VALUES ($1)');
-    assert.throws(() => sql.snake(null), TypeError);
+    const values = sql.values([{ userId: 1, userName: 'x' }], ['userName', 'userId']);
+    assert.equal(values[0], '("userName", "userId") VALUES ($1, $2)');
+    await client.query('CREATE TEMP TABLE written (user_id int, user_name text)');
+    const insert = sql`INSERT INTO written ${values} RETURNING user_id`;
+    const update = sql`UPDATE written SET ${sql.set({ userId: 2 })} WHERE ${sql.and([sql`user_name = ${'x'}`])}`;
+    assert.equal((await client.query(insert)).rows[0].userId, 1);
+    await client.batch([update, [update, { cache: false }]]);
+    await client.transaction(tx => tx.query(insert, { decode: false }));
+    const ids = sql`SELECT user_id FROM written ORDER BY 1 ${sql.empty}`;
+    assert.deepEqual((await client.query(ids)).objects, [{ userId: 1 }, { userId: 2 }]);
+    assert.match((await json(client, 'json', insert)).toString(), /"userId":1/);
+    await assert.rejects(client.query(...insert), { code: '42703' }); // spread, it is a text
+    await assert.rejects((await connected()).query(sql`SELECT 1 WHERE ${sql.set({ userId: 2 })}`), { code: '42703' });
+  });
+
+  it('may be those of one query, batch, cursor or simpleQuery', async () => {
+    const client = await connected();
+    const names = 'camel';
+    for (const format of [0, 1])
+      assert.deepEqual((await client.query(TEXT, [], { names, format, decode: true })).objects, [ROW]);
+    assert.equal((await client.query(TEXT)).rows[0].user_id, 7);
+    const [camel, plain] = await client.batch([[TEXT, [], { names }], TEXT]);
+    assert.deepEqual([camel.rows[0].userId, plain.rows[0].user_id], [7, 7]);
+    assert.equal((await client.simpleQuery(TEXT, { names }))[0].rows[0].userId, 7);
+    assert.equal((await client.cursor(TEXT, [], { names }).next()).value.userId, 7);
+    assert.equal(
+      (await client.query('INSERT INTO pg_temp.none SELECT', [], { names }).catch(error => error)).code,
+      '42P01'
+    );
+    const stream = new PassThrough();
+    for (const options of [{ names: 'snake' }, { names: null }, { names, stream }])
+      await assert.rejects(client.query(TEXT, [], options), { name: 'TypeError', message: /^names / });
   });
 
   it('is the only value', () =>
