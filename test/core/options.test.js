@@ -51,7 +51,7 @@ describe('Options of a query', () => {
     checkOptions({ format: 1, decode: undefined }, NAMES.query);
     assert.throws(() => checkOptions({ decod: true }, NAMES.batched), {
       name: 'TypeError',
-      message: 'there is no option decod here; the options are format, cache, paramTypes, decode'
+      message: 'there is no option decod here; the options are format, cache, paramTypes, decode, names'
     });
     assert.throws(() => checkOptions(AbortSignal.timeout(1), NAMES.query), TypeError); // an options' value for all of them
   });

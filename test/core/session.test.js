@@ -107,6 +107,7 @@ const WRONG_VALUES = {
   cache: 1,
   columns: 'x',
   decode: 5,
+  names: 'snake',
   deferrable: 1,
   end: 'x',
   format: 2,
