@@ -153,7 +153,7 @@ class Client extends Steps {
       pipeline.configure(config);
       const { ownTypes, silent } = pipeline.common;
       if (ownTypes?.isKnown === false && !config.parameters.replication)
-        pipeline.begin(new requests.OwnTypesRequest(ownTypes));
+        pipeline.putFirst(new requests.OwnTypesRequest(ownTypes));
       const connected = later.connect(
         config,
         {

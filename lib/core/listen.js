@@ -1,7 +1,7 @@
 'use strict';
 
 const { ConnectionError, checkText, quoted } = require('./protocol');
-const { CloseRequest, outcome, showCaller, submit, watchSignal } = require('./pipeline');
+const { CloseRequest, outcome, showCaller, submitIn, watchSignal } = require('./pipeline');
 
 /** The server truncates longer names. */
 const LONGEST_CHANNEL = 63;
@@ -67,7 +67,7 @@ function keeperOf(client) {
     // What is under way may take as long as it likes.
     if (!isQuiet || client.state !== 'open' || pipeline.waited || scopes.active !== scopes.root) return;
     const request = new CloseRequest();
-    submit(request, scopes.root).catch(() => {});
+    submitIn(request, scopes.root).catch(() => {});
     const giveUp = () => {
       if (request.pending && pipeline.reads === reads)
         client.destroy(new ConnectionError(`the server was silent for ${time + Channels.patience} ms`));

@@ -96,6 +96,7 @@ class Session extends EventEmitter {
       const { scope } = this.#lease;
       const letter = typeof text === 'string' ? text.charCodeAt(0) | LOWER_CASE : D;
       const isPlain = format === 0 && cache === true && target === undefined && letter >= D && letter <= Z;
+      // A Client's lease is a scope, and a text from D to Z is no COPY: then nothing has to be looked at.
       if (isPlain)
         return scope === null
           ? this.#plain(text, values)

@@ -1,7 +1,7 @@
 'use strict';
 
 const { UsageError, checkText, kindOf } = require('./protocol');
-const { firstWord, isLocalSet, promised, statementsOf, submit } = require('./pipeline');
+const { SettingsScope, firstWord, isLocalSet, promised, statementsOf, submitIn } = require('./pipeline');
 const { DROPPED, QueryRequest } = require('./requests');
 
 /** The texts that set so many settings, by their number, up to a bound. */
@@ -118,7 +118,7 @@ class Settings {
     const text = `SELECT ${this.#each((kept, i) => `pg_catalog.set_config($${i + 1}, pg_catalog.substr(pg_catalog.current_setting('${kept}'), 2), true), pg_catalog.set_config('${kept}', '', true)`)}
       WHERE pg_catalog.current_setting('quickgres.before_${this.depth}_0', true) OPERATOR(pg_catalog.<>) ''`;
     const request = new PutBackRequest(text, names, 0, true, undefined, DROPPED);
-    promised(() => submit(request, scope)).catch(() => {}); // the block has failed, or is that of a savepoint
+    promised(() => submitIn(request, scope)).catch(() => {}); // the block has failed, or is that of a savepoint
   }
 
   /**
@@ -163,8 +163,7 @@ class SettingsLease {
   run(need, options, work, mayRepeat, text) {
     const { settings } = this;
     if (need === 'session') settings.guard();
-    const carrying = (scope, ...more) =>
-      work({ scope: scope.scope, settings, guard: scope.guard, pipeline: scope.pipeline }, ...more);
+    const carrying = (scope, ...more) => work(new SettingsScope(scope, settings, scope.guard), ...more);
     const { lease } = this.session;
     const promise = promised(() => lease.run(need, options, carrying, mayRepeat, text));
     if (settings.depth !== undefined && !lease.isOver) settings.behind(lease);

@@ -1,6 +1,6 @@
 'use strict';
 
-const { CloseRequest, again, outcome, promised, submit } = require('./pipeline');
+const { CloseRequest, again, outcome, promised, submitIn } = require('./pipeline');
 const { NAMES, NO_VALUES, checkCount, checkOptions, keep } = require('./options');
 const requests = require('./requests');
 const { UsageError, kindOf } = require('./protocol');
@@ -64,7 +64,7 @@ class Steps extends Session {
       if (this.inQuery) return this.#closePortal().then(() => reader);
       const request = new CloseRequest();
       request.result = reader;
-      return submit(request, this.lease);
+      return submitIn(request, this.lease);
     });
   }
 
@@ -95,7 +95,7 @@ class Steps extends Session {
       undefined,
       receiver
     );
-    const over = submit(request, scope, options);
+    const over = submitIn(request, scope, options);
     return Promise.race([over, begun]); // which handles a failure before copyDone
   }
 

@@ -129,9 +129,9 @@ class Transaction {
 
   /**
    * @param {function(Session, Scope): *} work
-   * @param {function(Scope)} [left] called when it is over, or no longer waited for
+   * @param {function(Scope)} [onLeft] called when it is over, or no longer waited for
    */
-  async run(work, options, left) {
+  async run(work, options, onLeft) {
     const scope = this.#scope;
     const { pipeline } = scope;
     const unwatch = watchLimits(
@@ -144,7 +144,7 @@ class Transaction {
       await this.#until(this.#entered);
       if (scope.refused !== null) throw scope.refused();
       const result = await this.#until(promised(() => work(this.#session, scope))).finally(() => {
-        left?.(scope);
+        onLeft?.(scope);
         this.#refuse(OVER);
       });
       await this.#commit();
@@ -172,22 +172,22 @@ class Transaction {
     const { pipeline } = this.#scope;
     if (this.#interruption !== undefined) throw this.#interruption; // in the tick in which the function has returned
     if (this.#isEmpty && this.#scope.settings !== undefined) return; // wrong settings would make the server skip COMMIT
-    const { transaction } = this.#scope;
+    const { outermost } = this.#scope;
     const committed = this.#control(this.#texts.commit);
     if (this.#depth === 0) {
       committed.catch(error => {
-        transaction.failure = error;
+        outermost.failure = error;
       });
-      pipeline.end(transaction); // whatever COMMIT answers, the block is over
+      pipeline.end(outermost); // whatever COMMIT answers, the block is over
     } else this.#scope.advance(Phase.COMMITTING);
     const { cmd } = await this.#until(committed);
-    if (transaction.left !== undefined) throw again(transaction.left);
+    if (outermost.endedBy !== undefined) throw again(outermost.endedBy);
     if (cmd !== 'ROLLBACK') return;
     throw new UsageError(
       'the transaction was rolled back, because a query in it had failed; ' +
         'the function given to transaction() did not throw',
       '25P02',
-      transaction.failure
+      outermost.failure
     );
   }
 
@@ -246,26 +246,23 @@ function transaction(parent, depth, make, work, options = NO_OPTIONS) {
 function openPortal(given, text, values, options, name) {
   const { active, inBlock } = given.pipeline.scopes;
   if (given.block || (active === given && inBlock === true)) return new Portal(given, text, values, options, name);
-  let end, portal;
-  const ended = new Promise((resolve, reject) => {
-    end = error => (error === undefined ? resolve() : reject(error));
+  let finish, portal;
+  const finished = new Promise((resolve, reject) => {
+    finish = error => (error === undefined ? resolve() : reject(error));
   });
-  ended.catch(() => {}); // the transaction may not begin
-  const own = new Transaction(
+  finished.catch(() => {}); // the transaction may not begin
+  const block = new Transaction(
     given,
     0,
     scope => {
-      portal = new Portal(scope, text, values, options, name, end);
-      return { giveUpStreams() {} };
+      portal = new Portal(scope, text, values, options, name, finish);
+      return { giveUpStreams() {} }; // it has no session
     },
     NO_OPTIONS,
     'the transaction of a cursor',
     text
   );
-  portal.over = own.run(() => ended, NO_OPTIONS);
-  portal.over.catch(() => {
-    portal.open = false;
-  });
+  portal.isIn(block.run(() => finished, NO_OPTIONS));
   return portal;
 }
 

@@ -2,6 +2,7 @@
 
 const { ConnectionError, PostgresError, UsageError } = require('../..');
 const {
+  SettingsScope,
   firstWord,
   isLocalSet,
   rejectAgain,
@@ -103,7 +104,7 @@ class PoolLease extends Connections {
         try {
           const waited = since > 0 ? performance.now() - since : 0;
           const result = await work(
-            need === 'owned' ? { scope: client.lease, pipeline, guard: refuseLasting } : client.lease,
+            need === 'owned' ? new SettingsScope(client.lease, undefined, refuseLasting) : client.lease,
             client,
             waited > 1 ? { ...options, waited } : options
           );

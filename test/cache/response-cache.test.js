@@ -13,7 +13,7 @@ const bytesOf = value => Buffer.concat([rowDescription('a'), dataRow(value), com
 /** A client whose answers the test gives. */
 class FakeClient extends EventEmitter {
   closed = Promise.resolve();
-  lease = { pipeline: { scopes: {} }, common: { decoding: { decode: false, plain: false } } };
+  lease = { pipeline: { scopes: {} }, common: { decoding: { decode: false, asObjects: false } } };
   asked = [];
   setUps = [];
   failure = undefined; // of setting up

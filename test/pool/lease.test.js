@@ -18,7 +18,9 @@ class Fake extends PoolLease {
   take({ kind }) {
     this.told.push(kind);
     const pipeline = { status: this.status };
-    return { client: { lease: { pipeline } }, pipeline };
+    const scope = { pipeline };
+    scope.scope = scope;
+    return { client: { lease: scope }, pipeline };
   }
 
   release(connection, use, reset) {

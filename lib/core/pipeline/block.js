@@ -45,16 +45,16 @@ function rollBack(pipeline) {
 /** Notes a command tag that shows the end of a block; that of ROLLBACK TO SAVEPOINT is the same as that of ROLLBACK. */
 function noteCommand(request, buf, start, end) {
   const tag = buf.latin1Slice(start + 5, end - 1);
-  if (tag === 'COMMIT' || tag === 'PREPARE TRANSACTION') request.ended = Infinity;
-  else if (tag === 'ROLLBACK') request.ended++;
+  if (tag === 'COMMIT' || tag === 'PREPARE TRANSACTION') request.endings = Infinity;
+  else if (tag === 'ROLLBACK') request.endings++;
 }
 
 /**
  * Whether a request has ended the block of its transaction, or was sent behind one that has: after COMMIT AND CHAIN the
  * status is that of another block.
  */
-function hasLeft({ scope: { transaction }, ended, text }, status) {
-  return status === 'I' || transaction.left !== undefined || (ended > 0 && ended > rollbacksTo(text));
+function hasLeft({ scope: { outermost }, endings, text }, status) {
+  return status === 'I' || outermost.endedBy !== undefined || (endings > 0 && endings > rollbacksTo(text));
 }
 
 /**
@@ -73,20 +73,20 @@ function hasLeft({ scope: { transaction }, ended, text }, status) {
 function checkBlock(pipeline, request, before) {
   const { scopes, status } = pipeline;
   const { scope, turns } = request;
-  const { transaction } = scope;
-  if (status === 'E' && before !== 'E') transaction.failure = request.error;
-  let isOpen = status !== 'I'; // a block that should not be
-  if (!scope.block) isOpen &&= before === 'I' && !turns;
-  else if (request.controlsBlock) isOpen &&= turns;
+  const { outermost } = scope;
+  if (status === 'E' && before !== 'E') outermost.failure = request.error;
+  let mustUndo = status !== 'I'; // a block is open that should not be
+  if (!scope.block) mustUndo &&= before === 'I' && !turns;
+  else if (request.controlsBlock) mustUndo &&= turns;
   else if (hasLeft(request, status)) {
     request.error ??= new UsageError(
       'this ended the transaction block: in transaction(), return from the function ' + 'to commit, throw to roll back',
       '25P01'
     );
-    isOpen &&= !transaction.isOver; // else the transaction has ended the other one as well
+    mustUndo &&= !outermost.isOver; // else the transaction has ended the other one as well
     scopes.leaveBlock(scope, request.error);
-  } else isOpen = false;
-  if (isOpen) rollBack(pipeline);
+  } else mustUndo = false;
+  if (mustUndo) rollBack(pipeline);
 }
 
 module.exports = { EndRequest, checkBlock, noteCommand };

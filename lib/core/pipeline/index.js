@@ -3,17 +3,30 @@
 // When a request is sent, and who takes its answer.
 
 module.exports = {
+  // Pipeline: which request is sent and answered next
   ...require('./pipeline'),
-  ...require('./errors'),
+  // Request, outcome
   ...require('./request'),
+  // QueryRequest, Front
   ...require('./query'),
-  ...require('./inside'),
-  ...require('./block'),
+  // CloseRequest, ping
   ...require('./close'),
+  // EndRequest; what an answer says of blocks
+  ...require('./block'),
+  // Scope, Phase, SettingsScope: who owns the connection
   ...require('./scope'),
-  ...require('./tracing'),
+  // send, own, submitIn: how sessions use these
   ...require('./lease'),
-  ...require('./cancel'),
+  // throwIfAborted, watchLimits, watchSignal, watchStall, tooLong
   ...require('./limits'),
+  // giveUp, giveUpAll, expectAnswer
+  ...require('./cancel'),
+  // runInside, waitsForItself
+  ...require('./inside'),
+  // again, callerOf, promised, unhindered, withQuery; hints
+  ...require('./errors'),
+  // channel, debug, trace…
+  ...require('./tracing'),
+  // copyDirection, firstWord, statementsOf, beginningOf
   ...require('./sql')
 };

@@ -1,7 +1,37 @@
 'use strict';
 
-const { submit } = require('./limits');
+const { State } = require('../protocol');
+const { giveUp } = require('./cancel');
+const { throwIfAborted, tooLong, watchLimits } = require('./limits');
 const { channel, traceCall, traceWait } = require('./tracing');
+
+const IN_FRONT =
+  ': it waited for a request that nothing may be sent behind: a COPY, one with `alone`, or one that was given up';
+
+/**
+ * Submits a request, see Pipeline.submit, with the settings of its scope and its own limits.
+ * @param {Scope|SettingsScope} given
+ */
+function submitIn(request, given, limits) {
+  const { scope } = given;
+  if (scope !== given) request.settings = given.settings;
+  if (limits?.alone) request.barrier = true;
+  if (limits === undefined || (limits.signal === undefined && limits.statement_timeout === undefined)) {
+    return scope.pipeline.submit(request, scope);
+  }
+  throwIfAborted(limits);
+  const {
+    pipeline,
+    pipeline: { scopes }
+  } = scope;
+  const promise = pipeline.submit(request, scope);
+  if (!request.pending) return promise;
+  const isSent = () => request.state !== State.Waiting;
+  const reason = () =>
+    isSent() ? '' : scopes.active !== scope ? `: it waited for ${scopes.active.name}` : pipeline.held ? IN_FRONT : '';
+  request.unwatch = watchLimits(limits, error => giveUp(request, error), tooLong('query', reason), isSent);
+  return promise;
+}
 
 /** What a query needs: with `alone` nothing is sent behind it. */
 const needOf = ({ alone }) => (alone ? 'owned' : 'shared');
@@ -11,9 +41,9 @@ const needOf = ({ alone }) => (alone ? 'owned' : 'shared');
  * @param {function(Error): boolean} [mayRepeat] see Scope.run
  */
 function send(lease, need, options, make, text, mayRepeat) {
-  if (lease.scope !== null) return submit(make(), lease.scope, options);
+  if (lease.scope !== null) return submitIn(make(), lease.scope, options);
   const run = next =>
-    lease.run(need, options, (scope, client, limits) => submit(next(), scope, limits), mayRepeat, text);
+    lease.run(need, options, (scope, client, limits) => submitIn(next(), scope, limits), mayRepeat, text);
   return channel.hasSubscribers ? traceCall(make, run) : run(make);
 }
 
@@ -36,4 +66,4 @@ function own(lease, options, text, work, mayRepeat) {
   );
 }
 
-module.exports = { needOf, own, send };
+module.exports = { needOf, own, send, submitIn };

@@ -1,10 +1,6 @@
 'use strict';
 
-const { AbortError, State, TimeoutError } = require('../protocol');
-const { giveUp } = require('./cancel');
-
-const IN_FRONT =
-  ': it waited for a request that nothing may be sent behind: a COPY, one with `alone`, or one that was given up';
+const { AbortError, TimeoutError } = require('../protocol');
 
 /** @type {WeakMap<AbortSignal, Set<function>>} the callbacks of a signal, which has one listener for all requests */
 const watchers = new WeakMap();
@@ -84,29 +80,4 @@ function watchStall(time, left, stalled, patience = () => 1) {
   return () => clearInterval(timer);
 }
 
-/**
- * Submits a request with a signal or a time limit.
- * @param {Scope|SettingsScope} given
- */
-function submit(request, given, limits) {
-  const { scope } = given;
-  if (scope !== given) request.settings = given.settings;
-  if (limits?.alone) request.barrier = true;
-  if (limits === undefined || (limits.signal === undefined && limits.statement_timeout === undefined)) {
-    return scope.pipeline.submit(request, scope);
-  }
-  throwIfAborted(limits);
-  const {
-    pipeline,
-    pipeline: { scopes }
-  } = scope;
-  const promise = pipeline.submit(request, scope);
-  if (!request.pending) return promise;
-  const isSent = () => request.state !== State.Waiting;
-  const reason = () =>
-    isSent() ? '' : scopes.active !== scope ? `: it waited for ${scopes.active.name}` : pipeline.held ? IN_FRONT : '';
-  request.unwatch = watchLimits(limits, error => giveUp(request, error), tooLong('query', reason), isSent);
-  return promise;
-}
-
-module.exports = { submit, throwIfAborted, tookNothing, tooLong, watchLimits, watchSignal, watchStall };
+module.exports = { throwIfAborted, tookNothing, tooLong, watchLimits, watchSignal, watchStall };

@@ -93,7 +93,7 @@ class Pipeline {
   }
 
   /** Puts a request of the library's own in front of those that wait for the connection. */
-  begin(request) {
+  putFirst(request) {
     const { root } = this.scopes;
     request.open(root).catch(() => {});
     root.unshift(request);
@@ -302,11 +302,12 @@ class Pipeline {
       throw error;
     }
     if (request.statement !== statements.lastParsed && !request.internal) statements.lastParsed = undefined;
+    // The last one that may change prepared statements, and the last one that may begin or end a block.
     if (request.disturbs) statements.disturbing = request;
     if (request.turns) statements.turning = request;
     if (fronts !== undefined) request.fronts = fronts;
     if (begins) {
-      request.begins = true;
+      request.awaitsBegin = true; // until its fronts are answered, which calls release(), or it is over
       for (let each = scope; each !== null; each = each.parent) each.begin = undefined;
       this.#held++;
       if (channel.hasSubscribers) traceFronts(request, this);
@@ -349,8 +350,8 @@ class Pipeline {
       request.fronts.shift();
       if (request.fronts.length > 0) return;
       request.fronts = undefined;
-      if (!request.begins) return;
-      request.begins = false; // in its block, others may be sent behind it
+      if (!request.awaitsBegin) return;
+      request.awaitsBegin = false; // in its block, others may be sent behind it
       this.release();
     }
   }
@@ -412,7 +413,7 @@ class Pipeline {
     if (statements.disturbing === request) statements.disturbing = undefined;
     if (statements.turning === request) statements.turning = undefined;
     if (request.barrier) this.#held--;
-    if (request.begins) this.#held--; // BEGIN has failed
+    if (request.awaitsBegin) this.#held--; // BEGIN has failed
     if (repeat) {
       request.reset();
       this.#sendWaiting(request);
@@ -425,7 +426,7 @@ class Pipeline {
     if (active.first !== null || active.phase === Phase.ENDING) this.pump();
   }
 
-  /** Lets nothing more be sent behind a request that was sent. */
+  /** Lets nothing more be sent behind a request that was sent, until it is over. */
   holdBehind(request) {
     if (request.barrier) return;
     request.barrier = true;

@@ -102,7 +102,7 @@ class QueryRequest extends Request {
     const names = portal === '' ? statement.bindNames : Buffer.from(`${portal}\0${statement.name}\0`, 'latin1');
     if (this.json !== undefined) statement.json ??= this.json;
     const binary = writer.bind(names, values, this.format, statement);
-    this.state = !parses ? State.Binding : statement.closes.length > 0 ? State.Dropping : State.Parsing;
+    this.state = !parses ? State.Binding : statement.closes.length > 0 ? State.ClosingFirst : State.Parsing;
     if ((statement.disturbs || statement.turns) && !this.internal) carrier.mark(statement);
     // A repetition needs the same values.
     if (statement.name === '' || !Array.isArray(values)) return;
@@ -172,7 +172,7 @@ class QueryRequest extends Request {
     if (this.parses && this.statement.rowParser === undefined) statements.unsent(this.statement);
   }
 
-  /** The error of a front says nothing about the statement. */
+  /** The error of a front says nothing about the statement, which others share: `fail` gets a copy. */
   skip(error, pipeline) {
     this.forgetParse(pipeline.statements);
     this.statement = Object.create(this.statement);

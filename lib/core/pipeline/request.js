@@ -169,9 +169,9 @@ Object.assign(Request.prototype, {
   turns: false, // its text may begin or end a transaction block
   barrier: false, // nothing is sent behind it until it is over, so that it can be cancelled
   caller: undefined, // see callerOf
-  begins: false, // its fronts begin the block of its scope, and nothing is sent behind it until they are answered
+  awaitsBegin: false, // its fronts begin the block of its scope, and nothing is sent behind it until they are answered
   controlsBlock: false, // it ends the block of its scope, or a savepoint
-  ended: 0, // how many of its commands may have ended the block of its transaction, without being asked to
+  endings: 0, // how many of its command tags may be those of ends of its transaction's block
   fronts: undefined, // the unanswered Fronts that were sent with it
   internal: false, // the library's own, so not counted as pending
   result: undefined,

@@ -73,7 +73,7 @@ class Scope {
      * @type {UsageError|undefined} of a query that has ended the block of the transaction: what was sent behind it is
      * in another one, or in none
      */
-    this.left = undefined;
+    this.endedBy = undefined;
     /** The first and the last waiting request or scope. */
     this.first = null;
     this.last = null;
@@ -88,9 +88,9 @@ class Scope {
     this.phase = Math.max(this.phase, phase);
   }
 
-  /** That of the transaction, of whose savepoints this may be one. */
-  get transaction() {
-    return this.parent?.block ? this.parent.transaction : this;
+  /** That of the transaction: of its savepoints, this may be one. */
+  get outermost() {
+    return this.parent?.block ? this.parent.outermost : this;
   }
 
   /** See Pipeline. */
@@ -160,7 +160,8 @@ class Scope {
     if (request.settings !== undefined) set(request.settings);
     for (let each = this; each !== null; each = each.parent) {
       if (each.begin === undefined) continue;
-      if (each.settings !== undefined && each.parent.settings === undefined) set(each.settings);
+      const isOutermost = each.parent.settings === undefined; // the blocks inside have the same settings
+      if (each.settings !== undefined && isOutermost) set(each.settings);
       fronts.unshift(new Front(request, each.begin, [], false));
     }
     return fronts;
@@ -168,6 +169,21 @@ class Scope {
 
   isInside(scope) {
     return this.parent === scope || this.parent?.isInside(scope) === true;
+  }
+}
+
+/** What requests get in place of a scope: with settings that each is to carry, and a guard of their texts. */
+class SettingsScope {
+  /**
+   * @param {Scope|SettingsScope} scope
+   * @param {Settings} [settings]
+   * @param {function(string)} [guard] see Scope
+   */
+  constructor({ scope }, settings, guard) {
+    this.scope = scope;
+    this.pipeline = scope.pipeline;
+    this.settings = settings;
+    this.guard = guard;
   }
 }
 
@@ -257,9 +273,9 @@ class Scopes {
   }
 
   /** A query has ended the block of a transaction: the transaction and its savepoints are over. */
-  leaveBlock({ transaction }, error) {
-    transaction.left ??= error;
-    while (this.active.transaction === transaction) this.leave(this.active, error);
+  leaveBlock({ outermost }, error) {
+    outermost.endedBy ??= error;
+    while (this.active.outermost === outermost) this.leave(this.active, error);
   }
 
   /** Ends a scope, and rejects what waits in it. @param {function(): Error} next makes an error for each */
@@ -294,4 +310,4 @@ class Scopes {
   }
 }
 
-module.exports = { Phase, Scope, Scopes };
+module.exports = { Phase, Scope, Scopes, SettingsScope };

@@ -21,7 +21,7 @@ const Simple = {
 const STATES = {
   Waiting: {}, // nothing was sent
   // Queries. Servers that send BindComplete before the description go through BoundEarly and DescribingBound.
-  Dropping: { CloseComplete: 'Dropping', ParseComplete: 'Parsed' }, // statements are closed in front of the Parse
+  ClosingFirst: { CloseComplete: 'ClosingFirst', ParseComplete: 'Parsed' }, // statements are closed in front of the Parse
   Parsing: { ParseComplete: 'Parsed' },
   Parsed: { ParameterDescription: 'Describing', BindComplete: 'BoundEarly' },
   Describing: { RowDescription: 'Binding', NoData: 'Binding' },

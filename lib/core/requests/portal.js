@@ -1,7 +1,7 @@
 'use strict';
 
 const { AbortError, State, UsageError } = require('../protocol');
-const { QueryRequest, CloseRequest, giveUp, again, callerOf, copyDirection, submit } = require('../pipeline');
+const { QueryRequest, CloseRequest, giveUp, again, callerOf, copyDirection, submitIn } = require('../pipeline');
 const { keep } = require('../options');
 
 /** One Execute of a portal, with Bind the first time. */
@@ -89,9 +89,17 @@ class Portal {
     this.open = true;
     this.scope = scope;
     this.end = end;
-    /** @type {Promise|undefined} of its own transaction */
-    this.over = undefined;
+    /** @type {Promise|undefined} of the COMMIT of its own transaction */
+    this.committed = undefined;
     if (end === undefined) scope.pipeline.scopes.check(scope);
+  }
+
+  /** It lives in a transaction of its own, which ends with it. */
+  isIn(committed) {
+    this.committed = committed;
+    committed.catch(() => {
+      this.open = false;
+    });
   }
 
   /**
@@ -117,9 +125,12 @@ class Portal {
       this.finish(error);
     };
     try {
-      const promise = submit((this.#step = new PortalStep(this, maxRows, receiver, caller)), this.scope, limits);
+      const promise = submitIn((this.#step = new PortalStep(this, maxRows, receiver, caller)), this.scope, limits);
       this.#last = promise.then(answered, failed);
-      return promise.then(result => (this.open || this.over === undefined ? result : this.over.then(() => result)));
+      // The last rows count only when COMMIT is answered.
+      return promise.then(result =>
+        this.open || this.committed === undefined ? result : this.committed.then(() => result)
+      );
     } catch (error) {
       failed(error);
       throw error;
@@ -134,7 +145,7 @@ class Portal {
 
   /** @throws {Error} if its transaction is over, which invalidates rows that were fetched ahead */
   check() {
-    if (this.over === undefined && this.scope.isOver) throw again(this.scope.refused());
+    if (this.committed === undefined && this.scope.isOver) throw again(this.scope.refused());
   }
 
   /**
@@ -148,7 +159,7 @@ class Portal {
       if (this.end !== undefined) this.end();
       else await this.#close();
     }
-    await this.over?.catch(error => {
+    await this.committed?.catch(error => {
       if (this.#step?.error === undefined) throw error;
     }); // else its fetch has rejected
   }
@@ -169,7 +180,7 @@ class Portal {
   async #close() {
     const { statement } = this;
     this.statement = undefined; // it is closed once
-    if (statement !== undefined) await submit(new CloseRequest('P', this.name), this.scope);
+    if (statement !== undefined) await submitIn(new CloseRequest('P', this.name), this.scope);
   }
 
   /**

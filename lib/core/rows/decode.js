@@ -42,11 +42,11 @@ function checkDecode(decode) {
   return decode;
 }
 
-/** What the readers of a connection do by default. @param {boolean} plain whether `rows` are plain objects */
-const decodingOf = (config, plain) => ({
+/** What the readers of a connection do by default. @param {boolean} asObjects whether `rows` are plain objects, as in a pool */
+const decodingOf = (config, asObjects) => ({
   decode: config?.decode ?? true,
   isCamel: config?.names === 'camel',
-  plain
+  asObjects
 });
 
 /** Loaded late, since most programs never decode. */

@@ -82,7 +82,7 @@ function rowAt(chunk, off, make) {
 let usualDecoders; // set when the first values are to be decoded
 
 /** What a reader without a connection gives. */
-const ALONE = { common: { decoding: { decode: true, plain: false } } };
+const ALONE = { common: { decoding: { decode: true, asObjects: false } } };
 
 /** The default receiver of a result: keeps the bytes, and makes structs, objects or arrays when they are first read. */
 class RowReader {
@@ -115,7 +115,7 @@ class RowReader {
    * rows
    */
   get rows() {
-    if (this._plain) return this.objects;
+    if (this._asObjects) return this.objects;
     const structs = (this._structs ??= []);
     for (let chunk = this._next; chunk !== null; this._next = chunk = chunk.next) {
       const { bytes, end, type } = chunk;
@@ -131,13 +131,13 @@ class RowReader {
   set rows(rows) {
     this._first = this._last = this._next = null;
     this._structs = this._objects = this._arrays = undefined;
-    if (this._plain) this._objects = rows;
+    if (this._asObjects) this._objects = rows;
     else this._structs = rows;
   }
 
   /** @type {Row[]} the rows so far as structs */
   get structs() {
-    return this._plain ? (this._structs ??= this._make(structAt)) : this.rows;
+    return this._asObjects ? (this._structs ??= this._make(structAt)) : this.rows;
   }
 
   /** @returns {object} the only row; throws a UsageError unless there is one */
@@ -165,12 +165,12 @@ class RowReader {
 
   /** Gives what `rows` gives, without an array. */
   *[Symbol.iterator]() {
-    const plain = this._plain;
-    if (plain && this._objects !== undefined) return yield* this._objects;
-    if (!plain && this._structs !== undefined) yield* this._structs;
-    for (let chunk = plain ? this._first : this._next; chunk !== null; chunk = chunk.next) {
+    const asObjects = this._asObjects;
+    if (asObjects && this._objects !== undefined) return yield* this._objects;
+    if (!asObjects && this._structs !== undefined) yield* this._structs;
+    for (let chunk = asObjects ? this._first : this._next; chunk !== null; chunk = chunk.next) {
       for (let at = chunk.start; at < chunk.end; at += 1 + int32(chunk.bytes, at + 1)) {
-        yield rowAt(chunk, at, plain ? objectAt : structAt);
+        yield rowAt(chunk, at, asObjects ? objectAt : structAt);
       }
     }
   }
@@ -208,7 +208,7 @@ class RowReader {
     this.binary = format;
     this._text = text;
     this._memory = memory;
-    this._plain = usual.plain;
+    this._asObjects = usual.asObjects;
     if (this._isCamel && rowParser !== null) rowParser = rowParser.camel;
     this.rowParser = format === 0 || rowParser === null ? (rowParser ?? undefined) : rowParser.forFormat(format);
     if (rowParser === null) this._type = null;
@@ -256,7 +256,7 @@ class RowReader {
       this._next ??= chunk;
     }
     if (this._objects !== undefined || this._arrays !== undefined) this._objects = this._arrays = undefined;
-    if (this._plain) this._structs = undefined;
+    if (this._asObjects) this._structs = undefined;
   }
 
   /** Takes any other message of a result, and keeps no byte of it. */
@@ -318,7 +318,7 @@ Object.assign(RowReader.prototype, {
   error: undefined,
   _decode: undefined,
   _isCamel: false,
-  _plain: false,
+  _asObjects: false,
   _objects: undefined,
   _arrays: undefined
 });

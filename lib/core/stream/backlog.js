@@ -48,14 +48,14 @@ class Backlog {
     this.#pace();
   }
 
-  /** The target of a long result asks to wait, until `proceed`. */
-  wait(target) {
+  /** The target of a long result asks to wait, until `resumeFor`. */
+  pauseFor(target) {
     this.#waiting = target;
     this.#pace();
   }
 
-  proceed(target) {
-    if (this.#waiting === target) this.wait(undefined);
+  resumeFor(target) {
+    if (this.#waiting === target) this.pauseFor(undefined);
   }
 
   #pace() {

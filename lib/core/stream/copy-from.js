@@ -2,7 +2,7 @@
 
 const { Writable, addAbortSignal } = require('node:stream');
 const { AbortError, State, TimeoutError, checkText, kindOf } = require('../protocol');
-const { CloseRequest, callerOf, copyDirection, giveUp, own, promised, submit, watchStall } = require('../pipeline');
+const { CloseRequest, callerOf, copyDirection, giveUp, own, promised, submitIn, watchStall } = require('../pipeline');
 const { STALL_TIMEOUT } = require('../options');
 const { CopyInRequest } = require('../requests');
 const { RowEncoder } = require('./copy-rows');
@@ -58,9 +58,9 @@ class CopyFrom extends Writable {
       // later query.
       const begun =
         scope.begin &&
-        submit(Object.assign(new CloseRequest(), { caller: this.#request.caller }), scope).catch(error => error);
+        submitIn(Object.assign(new CloseRequest(), { caller: this.#request.caller }), scope).catch(error => error);
       // If the block has failed in front of it, for example by its settings, the error says why.
-      return submit(this.#request, scope).catch(async error => {
+      return submitIn(this.#request, scope).catch(async error => {
         throw (error.code === '25P02' && (await begun)) || error;
       });
     };

@@ -108,15 +108,20 @@ class Sink {
   receive(type, buf, start, end) {
     if (type === CommandComplete) ({ cmd: this.cmd, rowCount: this.rowCount } = decodeCommandComplete(buf, start, end));
     this.#encoder.message(this, buf, start, end);
-    if (type === CommandComplete || type === EmptyQueryResponse || type === PortalSuspended) this.drop();
+    if (type === CommandComplete || type === EmptyQueryResponse || type === PortalSuspended) this.#finish();
+  }
+
+  /** The request has failed, or was given up. */
+  drop() {
+    this.#finish();
   }
 
   /** Nothing more comes: the socket is read from now on, however slow the target is. */
-  drop() {
+  #finish() {
     if (this.#isOver || this.#pipeline === undefined) return;
     this.#isOver = true;
     this.last = this.#take();
-    this.#backlog.proceed(this.target);
+    this.#backlog.resumeFor(this.target);
   }
 
   /** @returns {Block} with room for `length` bytes from `used` on; the encoder then sets `used` */
@@ -172,8 +177,8 @@ class Sink {
       if (this.bytes <= this.#buffer || this.#isOver) return;
       this.#pipeline.holdBehind(this.#pipeline.head); // it is a long one
       if (isReady || this.target.queued < AHEAD) return;
-      this.#backlog.wait(this.target);
-      this.target.wait(() => this.#backlog.proceed(this.target));
+      this.#backlog.pauseFor(this.target);
+      this.target.wait(() => this.#backlog.resumeFor(this.target));
     } catch (error) {
       this.error = error;
       giveUp(this.#pipeline.head, error);

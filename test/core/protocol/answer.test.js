@@ -8,7 +8,7 @@ describe('The answer to a request', () => {
     assert.equal(nextState(State.Rows, backend.DataRow, 0, 11), State.Rows);
     for (const state of [
       'Waiting',
-      'Dropping',
+      'ClosingFirst',
       'Parsing',
       'Binding',
       'Command',

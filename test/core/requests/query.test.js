@@ -27,7 +27,7 @@ function sent({ text = 'SELECT a', values = [], cache = true, statements = new S
     statements,
     reader: { owned: false },
     status: 'I',
-    common: { decoding: { decode: true, plain: false } },
+    common: { decoding: { decode: true, asObjects: false } },
     rowParserOf: Pipeline.prototype.rowParserOf
   };
   return {

@@ -6,7 +6,10 @@ const { Memory, RowParser, RowReader } = require('../../../lib/core/rows');
 const { connected, hex, rowDescription, dataRow, commandComplete } = require('../../support');
 
 /** What the readers of connections share; their rows are those of a client, and strings. */
-const onConnection = (plain = false) => ({ memory: new Memory(), common: { decoding: { decode: false, plain } } });
+const onConnection = (asObjects = false) => ({
+  memory: new Memory(),
+  common: { decoding: { decode: false, asObjects } }
+});
 const connection = onConnection();
 
 /** A reader of rows of these columns, on a connection that all share. */
