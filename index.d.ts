@@ -370,6 +370,9 @@ export type Receiver = RowReader<any> | Writable | PacketReceiver;
 
 /* Types from SQL */
 
+// Each type parameter of `query` has a default, so that the compiler does not look for it in `const { rows } =`, which
+// takes more than half the time of the call.
+
 /**
  * The columns and parameters of the SQL in a program, by its text, or by the name in ``sql<'name'>`…` ``. `npx
  * quickgres types` asks a database for them, and declares them here. While it is empty, methods take any text.
@@ -386,6 +389,9 @@ declare const listed: unique symbol;
 interface NeedsItsValues {
   readonly [listed]: true;
 }
+
+/** What is declared of a text. Of all ways to look it up, this costs the compiler least. */
+type PartOf<X extends Listed, K extends string> = Queries[X][K & keyof Queries[X]];
 
 /** More arguments than any call has: without Queries, the compiler passes over a signature with them. */
 type None = [never, never, never, never, never, never, never];
@@ -707,7 +713,12 @@ export abstract class Session<out D extends boolean = true> extends EventEmitter
    *   calls. Rejects with a PostgresError, ConnectionError, AbortError or TimeoutError; for bad input, before anything
    *   is sent, with a TypeError or RangeError
    */
-  query<X extends Listed, S>(
+  query<X extends Listed = never>(
+    this: Session<true>,
+    text: X,
+    ...values: [Listed] extends [never] ? None : [values: PartOf<X, 'values'>]
+  ): Promise<RowReader<PartOf<X, 'row'>>>;
+  query<X extends Listed = never, S = unknown>(
     this: S,
     text: X,
     ...more: Arguments<X, [options?: TextFormat | (QueryOptions & AsConfigured), cache?: boolean]>
@@ -725,12 +736,12 @@ export abstract class Session<out D extends boolean = true> extends EventEmitter
     piece: UnnamedSql,
     options: QueryOptions & WithoutStream
   ): Promise<RowReader<T>>;
-  query<X extends Listed, S>(
+  query<X extends Listed = never, S = unknown>(
     this: S,
     piece: NamedSql<X>,
     options?: QueryOptions & AsConfigured
   ): Promise<RowReader<ListedRow<X, Decodes<S>>>>;
-  query<X extends Listed, const B extends boolean>(
+  query<X extends Listed = never, const B extends boolean = boolean>(
     piece: NamedSql<X>,
     options: QueryOptions & WithMode<B>
   ): Promise<RowReader<ListedRow<X, B>>>;
@@ -775,7 +786,7 @@ export abstract class Session<out D extends boolean = true> extends EventEmitter
     values: Values | undefined,
     options: QueryOptions & WithoutStream
   ): Promise<RowReader<T>>;
-  query<X extends Listed, const B extends boolean>(
+  query<X extends Listed = never, const B extends boolean = boolean>(
     text: X,
     ...more: Arguments<X, [options: QueryOptions & WithMode<B>]>
   ): Promise<RowReader<ListedRow<X, B>>>;
@@ -843,7 +854,7 @@ export abstract class Session<out D extends boolean = true> extends EventEmitter
    * @returns an async iterable of rows; `break` closes the cursor
    * @throws {TypeError|RangeError} for bad input
    */
-  cursor<X extends Listed, S>(
+  cursor<X extends Listed = never, S = unknown>(
     this: S,
     text: X,
     ...more: Arguments<X, [options?: CursorOptions & AsConfigured]>
@@ -869,7 +880,7 @@ export abstract class Session<out D extends boolean = true> extends EventEmitter
     values: Values | undefined,
     options: CursorOptions
   ): Cursor<T>;
-  cursor<X extends Listed, const B extends boolean>(
+  cursor<X extends Listed = never, const B extends boolean = boolean>(
     text: X,
     ...more: Arguments<X, [options: CursorOptions & WithMode<B>]>
   ): Cursor<ListedRow<X, B>>;

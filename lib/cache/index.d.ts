@@ -83,7 +83,7 @@ export interface CacheSession {
     values?: Values,
     options?: CachedQueryOptions
   ): Promise<RowReader<T>>;
-  query<X extends string>(
+  query<X extends string = string>(
     text: X,
     ...more: Arguments<X, [options?: CachedQueryOptions]>
   ): Promise<RowReader<ListedRow<X, true>>>;

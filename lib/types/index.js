@@ -27,6 +27,7 @@ const OPTIONS = {
   list: { type: 'boolean' },
   help: { type: 'boolean' }
 };
+const SETTINGS = ['columns', 'types', 'names'];
 const SOURCE = /(?<!\.d)\.[cm]?[jt]sx?$/;
 
 /** Commands of psql in the files of pg_dump. */
@@ -66,10 +67,11 @@ function complaint(literal, error) {
 
 /** Runs the SQL of a file. */
 async function runFile(config, file) {
+  const text = fs.readFileSync(file, 'utf8').replace(OF_PSQL, '');
   const client = new Client(config);
   await client.connect();
   try {
-    await client.simpleQuery(fs.readFileSync(file, 'utf8').replace(OF_PSQL, ''));
+    await client.simpleQuery(text);
   } catch (error) {
     throw new Error(`${file}:${error.at?.line ?? 1} - ${error.message}`, { cause: error });
   } finally {
@@ -120,14 +122,14 @@ async function ask(config, texts, settings, isStrict) {
         if (values.length + row.length === 0) return undefined; // for example COPY, whose result has a type of its own
         const name = literal.name ?? literal.text;
         const columns = row.length > 0 ? `{ ${row.join('; ')} }` : '{}';
-        const line = `    ${JSON.stringify(name)}: { ${isStrict ? `values: [${values.join(', ')}]; ` : ''}row: ${columns} };`;
+        const line = `    ${JSON.stringify(name)}: { values: ${isStrict ? `[${values.join(', ')}]` : 'Values'}; row: ${columns} };`;
         if (!lines.has(name)) lines.set(name, line);
         if (lines.get(name) === line) return undefined;
         return `${placeOf(literal)} - sql<${JSON.stringify(name)}> has another text elsewhere`;
       })
       .filter(Boolean);
     const { unsure } = typing;
-    if (unsure) console.error(`warning: all columns of some texts count as nullable: ${unsure.message}`);
+    if (unsure) console.error(`warning: all columns count as nullable: ${unsure.message}`);
     return { lines, errors: [...new Set(errors)] };
   } finally {
     await Promise.all(clients.map(client => client.end()));
@@ -146,17 +148,26 @@ function compare(out, content, lines, texts) {
   ];
 }
 
+/** @returns {{columns?: Object<string, string>, types?: Object<string, string>, names?: 'camel'}} */
+function settingsIn(file) {
+  if (!fs.existsSync(file)) return {};
+  const settings = require(path.resolve(file)).quickgres ?? {};
+  const unknown = Object.keys(settings).find(name => !SETTINGS.includes(name));
+  if (unknown === undefined) return settings;
+  throw new Error(`${file}: quickgres has an unknown setting ${unknown}; there are ${SETTINGS.join(', ')}`);
+}
+
 /** @returns {Promise<boolean>} whether all is well */
 async function types({ check, out, schema, list, strict }, names) {
-  const files = names.flatMap(name => [...filesIn(name)]);
+  const files = names.flatMap(filesIn);
   const { texts, others } = literalsOf(new Map(files.map(file => [file, fs.readFileSync(file, 'utf8')])));
-  const manifest = fs.existsSync('package.json') ? JSON.parse(fs.readFileSync('package.json', 'utf8')) : {};
   const url = process.env.DATABASE_URL ?? '';
-  const work = config => ask(config, texts, manifest.quickgres ?? {}, strict);
+  const settings = settingsIn('package.json');
+  const work = config => ask(config, texts, settings, strict);
   const { lines, errors } = await (schema ? withDatabase(url, schema, work) : work({ connectionString: url }));
   const declared = [...lines.values()].sort().join('\n');
   const content = `// Made by: npx quickgres types
-import type { Value } from 'quickgres';
+import type { Value, Values } from 'quickgres';
 
 declare module 'quickgres' {
   interface Queries {

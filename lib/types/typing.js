@@ -1,6 +1,6 @@
 'use strict';
 
-const { decoders } = require('../..');
+const { PostgresError, decoders } = require('../..');
 const { toCamel } = require('../core/rows');
 const { Nullability } = require('./nullable');
 
@@ -46,7 +46,7 @@ const TYPES = `SELECT t.oid, t.typname AS name, t.typtype AS kind, nullif(t.typb
  * rules that answer something else, nor by a constraint that is not validated.
  */
 const NAMES = `SELECT attrelid || '.' || attnum AS id, nspname AS schema, relname || '.' || attname AS name,
-    attnotnull AND NOT relhasrules AND (relkind IN ('p', 'm') OR (relkind = 'r' AND NOT relhassubclass))
+    attnotnull AND NOT relhasrules AND (relkind = 'p' OR (relkind = 'r' AND NOT relhassubclass))
       AND NOT EXISTS (SELECT FROM pg_constraint
         WHERE conrelid = attrelid AND contype = 'n' AND conkey = ARRAY[attnum] AND NOT convalidated) AS sure,
     EXISTS (SELECT FROM pg_trigger WHERE tgrelid = attrelid AND NOT tgisinternal) AS triggers
@@ -84,25 +84,23 @@ class Undone extends Error {}
 
 /** What the database says about SQL, as types of TypeScript. */
 class Typing {
-  #columns; // types of columns, by 'table.column' and 'schema.table.column'
-  #decoded; // types of decoded columns, by their PostgreSQL type
   #facts;
   #names;
   #nameOf;
   #sessions;
+  #settings;
   #turn = 0;
   #types;
-  unsure = undefined; // why not all could be found about NULL
+  unsure = undefined; // why the server may not be asked about NULL
 
   /**
    * @param {Session[]} sessions to ask in turn
-   * @param {{columns?: Object<string, string>, types?: Object<string, string>}} config
+   * @param {{columns?: Object<string, string>, types?: Object<string, string>, names?: 'camel'}} settings
    */
-  constructor(sessions, { columns = {}, types = {}, names }) {
+  constructor(sessions, settings) {
     this.#sessions = sessions;
-    this.#nameOf = names === 'camel' ? toCamel : name => name;
-    this.#columns = new Map(Object.entries(columns));
-    this.#decoded = { ...COLUMNS, ...types };
+    this.#nameOf = settings.names === 'camel' ? toCamel : name => name;
+    this.#settings = { columns: {}, types: {}, ...settings };
   }
 
   async load() {
@@ -123,14 +121,22 @@ class Typing {
       strict: new Set(strict.map(({ oid }) => oid)),
       counts: new Set(counts.map(({ oid }) => oid))
     };
-    const all = new Set(names.flatMap(({ schema, name }) => [name, `${schema}.${name}`]));
-    const missing = [...this.#columns.keys()].find(name => !all.has(name));
-    if (missing !== undefined) throw new Error(`the database has no column ${missing}, which package.json names`);
+    const all = {
+      column: new Set(names.flatMap(({ schema, name }) => [name, `${schema}.${name}`])),
+      type: new Set(types.map(({ name }) => name))
+    };
+    for (const kind of ['column', 'type']) {
+      const missing = Object.keys(this.#settings[`${kind}s`]).find(name => !all[kind].has(name));
+      if (missing !== undefined) throw new Error(`the database has no ${kind} ${missing}, which package.json names`);
+    }
+    await this.#treeOf(this.#sessions[0], 'SELECT 1', [], 'SETOF record').catch(error => {
+      this.unsure = error;
+    });
   }
 
   #typeOf(oid, of, isParam) {
     const { name, base, labels, element: elementOid } = this.#types.get(oid) ?? {};
-    if (of[name] !== undefined) return of[name];
+    if (Object.hasOwn(of, name)) return of[name];
     if (base) return this.#typeOf(base, of, isParam);
     if (labels) return labels.map(label => JSON.stringify(label)).join(' | ');
     if (!elementOid) return 'string';
@@ -143,7 +149,8 @@ class Typing {
 
   #columnType({ oid, tableOid, column }) {
     const { schema, name } = this.#names.get(`${tableOid}.${column}`) ?? {};
-    return this.#columns.get(`${schema}.${name}`) ?? this.#columns.get(name) ?? this.#typeOf(oid, this.#decoded, false);
+    const { columns, types } = this.#settings;
+    return columns[`${schema}.${name}`] ?? columns[name] ?? this.#typeOf(oid, { ...COLUMNS, ...types }, false);
   }
 
   /** @returns {Promise<{values: string[], row: string[]}>} rejects with the server's error */
@@ -171,32 +178,40 @@ class Typing {
     };
   }
 
-  /**
-   * What is never NULL, by the tree of a function with this body. The function never runs, and its transaction is
-   * rolled back. The text is that of one statement, since describe() took it; if it closed the body and went on, Parse
-   * would refuse it, as it does any two statements.
-   */
+  /** What is never NULL: nothing, if the text is no query or has more than 100 parameters. */
   async #sure(session, text, params, columns) {
-    if (params.length + columns.length === 0) return { columns: [], params: new Set() };
+    const nothing = { columns: [], params: new Set() };
+    if (this.unsure || params.length + columns.length === 0) return nothing;
     const types = params.map(({ oid }) => this.#types.get(oid)?.sql);
-    const result = columns.length > 0 ? 'SETOF record' : 'void';
+    try {
+      const tree = await this.#treeOf(session, text, types, columns.length > 0 ? 'SETOF record' : 'void');
+      return new Nullability(this.#facts).of(tree);
+    } catch (error) {
+      if (error instanceof PostgresError) return nothing;
+      throw error;
+    }
+  }
+
+  /**
+   * The tree of a function with this body. The function never runs, and its transaction is rolled back. The text is
+   * that of one statement, since describe() took it; if it closed the body and went on, Parse would refuse it, as it
+   * does any two statements.
+   */
+  async #treeOf(session, text, types, result) {
     const head = `CREATE FUNCTION pg_temp.quickgres(${types.join(', ')}) RETURNS ${result}`;
     let found;
     try {
       await session.transaction(async tx => {
-        const [
-          ,
-          {
-            rows: [{ tree }]
-          }
-        ] = await Promise.all([tx.query(`${head} BEGIN ATOMIC\n${text}\n;END`, [], { cache: false }), tx.query(TREE)]);
-        found = new Nullability(this.#facts).of(tree);
+        [, found] = await Promise.all([
+          tx.query(`${head} BEGIN ATOMIC\n${text}\n;END`, [], { cache: false }),
+          tx.query(TREE)
+        ]);
         throw new Undone();
       });
     } catch (error) {
-      if (!(error instanceof Undone)) this.unsure ??= error;
+      if (!(error instanceof Undone)) throw error;
     }
-    return found ?? { columns: [], params: new Set() };
+    return found.one().tree;
   }
 }
 

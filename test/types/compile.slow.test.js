@@ -108,6 +108,33 @@ export { name };\n`
       assert.equal(await complaints(compiler), "app.js(7,14): error TS18048: 'person' is possibly 'undefined'.");
     });
 
+    it(`cost fewer than ten instantiations of types a call, by ${compiler}`, async () => {
+      const count = async () => {
+        const { stdout } = await run(path.join(modules, compiler, 'bin/tsc'), [
+          '-p',
+          '.',
+          '--extendedDiagnostics',
+          '--skipLibCheck'
+        ]);
+        return Number(/Instantiations: +(\d+)/.exec(stdout)[1]);
+      };
+      const text = index => `SELECT id, name FROM people WHERE id = $1 AND id <> ${index}`;
+      const call = index =>
+        `export const f${index} = async () => { const { rows } = await pool.query('${text(index)}', [1]); return rows; };`;
+      write(
+        'app.ts',
+        `import { Pool } from 'quickgres/pool';
+const pool = new Pool();
+${Array.from({ length: 300 }, (_, index) => call(index)).join('\n')}\n`
+      );
+      const without = await count();
+      for (const args of [[], ['--strict']]) {
+        await types('--schema', SCHEMA, ...args);
+        const each = ((await count()) - without) / 300;
+        assert.ok(each < 10, `${each} with ${args}`);
+      }
+    });
+
     it(`are those of any text where none is declared, by ${compiler}`, async () => {
       write(
         'app.ts',
