@@ -150,8 +150,12 @@ function compare(out, content, lines, texts) {
 
 /** @returns {{columns?: Object<string, string>, types?: Object<string, string>, names?: 'camel'}} */
 function settingsIn(file) {
-  if (!fs.existsSync(file)) return {};
-  const settings = require(path.resolve(file)).quickgres ?? {};
+  let settings = {};
+  try {
+    ({ quickgres: settings = {} } = JSON.parse(fs.readFileSync(file, 'utf8')));
+  } catch (error) {
+    if (error.code !== 'ENOENT') throw new Error(`${file}: ${error.message}`, { cause: error });
+  }
   const unknown = Object.keys(settings).find(name => !SETTINGS.includes(name));
   if (unknown === undefined) return settings;
   throw new Error(`${file}: quickgres has an unknown setting ${unknown}; there are ${SETTINGS.join(', ')}`);
