@@ -7,9 +7,6 @@ const { startProxy, startServer } = require('pg-test-fixtures');
 /** One-way delay of the slow link, in milliseconds. */
 const DELAY = 20;
 
-/** Password of the user "scram"; the other one needs none. */
-const SECRET = 'benchmark';
-
 /** How many point selects are in flight. */
 const IDS = 1000;
 
@@ -25,7 +22,6 @@ const OWNER = 'SELECT o.id, o.data FROM sessions s JOIN owners o ON o.id = s.own
 /** What the workloads ask: the same text for every client. */
 const STATEMENTS = {
   select: statement('point', 'SELECT id, name, email, password FROM users WHERE id = $1'),
-  insert: statement('insert', 'INSERT INTO inserted (id, name) VALUES ($1, $2)'),
   owner: statement('owner', OWNER),
   update: statement('change', 'UPDATE owners SET data = $1 WHERE id = $2'),
   rows: statement('strings', 'SELECT * FROM strings'),
@@ -69,7 +65,6 @@ function schema(rows) {
       `CREATE UNLOGGED TABLE strings${suffix} AS SELECT ${strings} FROM typed${suffix}`
     ]),
     'CREATE UNLOGGED TABLE copied (LIKE strings)',
-    'CREATE UNLOGGED TABLE inserted (id integer, name text)',
     `CREATE UNLOGGED TABLE owners (id integer PRIMARY KEY, data text) WITH (fillfactor = 50)`,
     `INSERT INTO owners SELECT n, md5(n::text) || md5('data ' || n) FROM generate_series(1, ${OWNERS}) AS n`,
     'CREATE UNLOGGED TABLE sessions (id integer PRIMARY KEY, owner integer)',
@@ -88,8 +83,6 @@ async function openDatabase(rows) {
   const server = await startServer({
     external: false,
     tls: true,
-    users: { scram: { password: SECRET } },
-    hba: ['local all all trust', 'host all scram all scram-sha-256', 'host all all all trust'],
     sample: USERS,
     settings: { shared_buffers: '512MB', synchronous_commit: false, autovacuum: false, max_wal_size: '4GB' }
   });
@@ -118,4 +111,4 @@ async function openDatabase(rows) {
   };
 }
 
-module.exports = { STATEMENTS, OWNERS, DELAY, SECRET, openDatabase };
+module.exports = { STATEMENTS, OWNERS, DELAY, openDatabase };

@@ -54,7 +54,7 @@ function openSessions(workload, adapter, target) {
   return Promise.all(Array.from({ length: workload.connections }, () => adapter.open(target)));
 }
 
-const METHODS = { 'select-batch': 'batch', 'rows-binary': 'read', cursor: 'cursor' };
+const METHODS = { 'select-batch': 'batch', cursor: 'cursor' };
 
 /** Loading is measured where nothing has loaded modules of Node.js that libraries need: net, tls, crypto. */
 async function load(adapter) {
@@ -92,7 +92,6 @@ async function main(spec) {
   }
   const { operations } = workload;
   result.operations = result.turns * (typeof operations === 'number' ? operations : context[operations]);
-  if (workload.close) await workload.close(context);
   if (!workload.own) await Promise.all([sessions].flat().map(session => session.end()));
   return result;
 }

@@ -219,15 +219,14 @@ class Bench {
     const spec = { client, workload: name, target, ids, rows, pending, seconds };
     // A quick run warms nothing up.
     spec.warmup = warmup > 0 ? Math.max(warmup, workload.warmup || 0) : 0;
-    if (workload.before) await this.database.sql(workload.before);
     const { command, args } = this.runners[client];
     const flags = workload.kept && client !== 'bun' ? ['--expose-gc'] : [];
     const { module = '', against = '' } = this.options;
-    const env = { ...process.env, BENCH_MODULE: module, BENCH_AGAINST: against, BENCH_NODE: process.execPath };
+    const env = { ...process.env, BENCH_MODULE: module, BENCH_AGAINST: against };
     const processes = Array.from({ length: workload.processes || 1 }, (_, index) => {
       if (args) return runProgram([...command, ...args(spec)], timeout, env);
       const file = path.join(this.temporary, `measurement-${index}.json`);
-      fs.writeFileSync(file, JSON.stringify({ ...spec, process: index, temporary: this.temporary }));
+      fs.writeFileSync(file, JSON.stringify({ ...spec, process: index }));
       return runProgram([...command, ...flags, path.join(__dirname, 'measure.js'), file], timeout, env);
     });
     return together(await Promise.all(processes));

@@ -9,17 +9,16 @@
 //   once        the turn is done once and not repeated
 //   own         the turn opens its connections itself
 //   processes, connections   how many there are of each
-//   login       what to connect with, where it is not the user that needs no password
+//   login       what to connect with beside the target
 //   pool        the session is a pool with its defaults
-//   before      SQL that is run before
 //   warmup      seconds at least that do not count, where half a second makes too few calls to be compiled
 //   kept        what memory is: after a garbage collection, what the result holds
 //   aims        for what our CPU per operation is divided by that of the client: at most so much
 //
 // `session` is a client's, see clients/README.md. `context` has ids, rows, pending, target, adapter.
 
-const { STATEMENTS: S, OWNERS, SECRET } = require('./database');
-const { nullWritable, fileWritable, HttpReader, copyChunks, copyLines } = require('./streams');
+const { STATEMENTS: S, OWNERS } = require('./database');
+const { nullWritable, copyChunks, copyLines } = require('./streams');
 
 const IN_FLIGHT = 1000;
 const BATCH = 100;
@@ -45,16 +44,13 @@ function checkId(session, result, id) {
   if (session.rows) expect(session.rows(result)[0].id, id, 'id');
 }
 
-/** What is read from the table whose columns are not all text. */
-const TYPED = ['typed', 'binary'];
-
 /** A workload that reads all rows, then does something with them. */
 function readingRows(title, as, use = () => {}, more) {
   return {
     title: `{rows} ten-column rows, ${title}`,
     operations: 'rows',
     async turn(session, context) {
-      const table = TYPED.includes(as) ? 'typed' : 'rows';
+      const table = as === 'typed' ? as : 'rows';
       const rows = await session.read(S[this.unicode ? `${table}Unicode` : table], as);
       expect(typeof rows === 'number' ? rows : rows.length, context.rows, 'rows');
       use(rows, context);
@@ -114,17 +110,6 @@ module.exports = {
       }
     },
     aims: { 'pg-pipeline': 1, pg: 1, postgres: 1, bun: 1 }
-  },
-
-  'insert-pipelined': {
-    title: 'Insert, pipelined: 1,000 in flight, a Sync each',
-    operations: IN_FLIGHT,
-    before: 'TRUNCATE inserted',
-    turn(session, context) {
-      const lists =
-        context.inserts || (context.inserts = context.ids.map((id, index) => [String(index), `name of ${id}`]));
-      return burst(session, S.insert, lists);
-    }
   },
 
   transactions: {
@@ -201,24 +186,6 @@ module.exports = {
     { aims: { floor: 3, pg: 0.2 } }
   ),
 
-  'rows-all-columns': readingRows('all columns read', 'rows', rows => {
-    let length = 0;
-    for (const row of rows) {
-      length +=
-        row.c1.length +
-        row.c2.length +
-        row.c3.length +
-        row.c4.length +
-        row.c5.length +
-        row.c6.length +
-        row.c7.length +
-        row.c8.length +
-        row.c9.length +
-        row.c10.length;
-    }
-    expect(length > 0, true, 'a length');
-  }),
-
   'rows-objects': readingRows(
     'as objects of strings',
     'objects',
@@ -237,11 +204,6 @@ module.exports = {
     { links: ['unix', 'tls'], aims: { pg: 0.6, 'pg-pipeline': 0.6, postgres: 0.5 } }
   ),
 
-  'rows-arrays': readingRows('as arrays of strings', 'arrays', (rows, context) => {
-    expect(rows[context.rows - 1][9].length, 32, 'length of the last column');
-  }),
-  'rows-binary': readingRows('ten types, binary format, untouched', 'binary'),
-
   'rows-kept': readingRows(
     'kept, {wire} MiB on the wire; memory after a collection',
     'rows',
@@ -252,19 +214,6 @@ module.exports = {
   ),
 
   'pass-null': passing('a null Writable', nullWritable, { aims: { floor: 1.25 } }),
-  'pass-file': passing('a file', fileWritable),
-  'pass-http': {
-    title: '{rows} ten-column rows, passed on to an HTTP response',
-    operations: 'rows',
-    async turn(session, context) {
-      const http = context.http || (context.http = await HttpReader.start(context.temporary));
-      const [response, answer] = await http.request();
-      await session.passTo(response, S.rows);
-      expect((await answer) > context.rows * 60, true, 'enough bytes');
-    },
-    close: context => context.http && context.http.stop()
-  },
-
   'copy-out': {
     title: 'COPY TO STDOUT of {rows} rows',
     operations: 'rows',
@@ -321,15 +270,6 @@ module.exports = {
     }
   },
 
-  'connect-scram': {
-    title: 'Connect with SCRAM-SHA-256, select one row, close',
-    links: ['tcp', 'link'],
-    operations: 1,
-    own: true,
-    login: { user: 'scram', password: SECRET, auth: 'scram-sha-256' },
-    turn: (adapter, context) => module.exports.connect.turn(adapter, context)
-  },
-
   pending: {
     title: '{pending} point selects pending at once',
     operations: 'pending',
@@ -361,7 +301,7 @@ module.exports = {
 };
 
 // Those that make strings of all columns: the others read no name.
-for (const name of ['rows-all-columns', 'rows-objects', 'rows-objects-typed', 'rows-arrays']) {
+for (const name of ['rows-objects', 'rows-objects-typed']) {
   const workload = module.exports[name];
   module.exports[`${name}-unicode`] = {
     ...workload,

@@ -15,9 +15,8 @@ class BunSession {
     return result;
   }
 
-  read({ text }, as) {
-    const query = this.sql.unsafe(text);
-    return as === 'arrays' ? query.values() : query;
+  read({ text }) {
+    return this.sql.unsafe(text);
   }
 
   end() {
@@ -41,10 +40,7 @@ module.exports = {
   runtime: 'bun',
   cannot: {
     'select-batch': 'no shared Sync',
-    'rows-binary': 'chooses the format itself',
     'pass-null': NO_STREAM,
-    'pass-file': NO_STREAM,
-    'pass-http': NO_STREAM,
     cursor: NO_STREAM,
     'copy-out': NO_COPY,
     'copy-in': NO_COPY,

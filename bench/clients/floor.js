@@ -197,10 +197,9 @@ class FloorSession {
     await ready;
   }
 
-  async read(statement, as) {
-    const format = as === 'binary' ? 1 : 0;
-    const bytes = this._made(`${statement.name} ${format}`, () =>
-      Buffer.concat([parse('', statement.text), bind('', [], format), execute(), SYNC])
+  async read(statement) {
+    const bytes = this._made(statement.name, () =>
+      Buffer.concat([parse('', statement.text), bind('', []), execute(), SYNC])
     );
     this.frames = 0;
     await this._send(bytes, 1);
@@ -270,17 +269,12 @@ module.exports = {
   label: 'floor (bare socket)',
   cannot: {
     'rows-one-column': 'it only counts frames',
-    'rows-all-columns': 'it only counts frames',
     'rows-objects': 'it only counts frames',
     'rows-objects-typed': 'it only counts frames',
-    'rows-arrays': 'it only counts frames',
-    'rows-all-columns-unicode': 'it only counts frames',
     'rows-objects-unicode': 'it only counts frames',
     'rows-objects-typed-unicode': 'it only counts frames',
-    'rows-arrays-unicode': 'it only counts frames',
     transactions: 'it reads no row',
     'rows-kept': 'it keeps nothing',
-    'connect-scram': 'it does not authenticate',
     require: 'there is no library'
   },
 

@@ -10,17 +10,12 @@ module.exports = {
   cannot: {
     sessions: 'not written',
     transactions: 'not written',
-    'rows-all-columns-unicode': 'not written',
     'rows-objects': NO_OBJECTS,
     'rows-objects-typed': NO_OBJECTS,
-    'rows-arrays': NO_OBJECTS,
     'rows-objects-unicode': NO_OBJECTS,
     'rows-objects-typed-unicode': NO_OBJECTS,
-    'rows-arrays-unicode': NO_OBJECTS,
     'rows-kept': NO_OBJECTS,
     'pass-null': NO_STREAM,
-    'pass-file': NO_STREAM,
-    'pass-http': NO_STREAM,
     cursor: 'no portals',
     require: NO_OBJECTS
   }

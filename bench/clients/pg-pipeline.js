@@ -11,8 +11,6 @@ module.exports = {
     transactions: 'the same as pg',
     cursor: NO_PORTALS,
     'pass-null': NO_PORTALS,
-    'pass-file': NO_PORTALS,
-    'pass-http': NO_PORTALS,
     'copy-out': NO_PORTALS,
     'copy-in': NO_PORTALS,
     'copy-in-rows': NO_PORTALS,

@@ -18,9 +18,8 @@ class PgSession {
     return result.rows;
   }
 
-  async read({ text }, as) {
-    const options = as === 'arrays' ? { rowMode: 'array' } : as === 'binary' ? { binary: true } : {};
-    return (await this.client.query({ text, ...options })).rows;
+  async read({ text }) {
+    return (await this.client.query(text)).rows;
   }
 
   _stream(text, size) {
@@ -106,9 +105,7 @@ module.exports = {
     'copy-in': 'pg + pg-copy-streams',
     'copy-in-rows': 'pg + pg-copy-streams',
     cursor: 'pg + pg-query-stream',
-    'pass-null': 'pg + pg-query-stream, JSON',
-    'pass-file': 'pg + pg-query-stream, JSON',
-    'pass-http': 'pg + pg-query-stream, JSON'
+    'pass-null': 'pg + pg-query-stream, JSON'
   },
   cannot: { ...noBatch, 'select-pipelined@link': 'a round trip for each query, 25 a second' },
   adapter,

@@ -24,9 +24,8 @@ class PostgresSession {
     return result;
   }
 
-  read(statement, as) {
-    const query = this.query(statement, []);
-    return as === 'arrays' ? query.values() : query;
+  read(statement) {
+    return this.query(statement, []);
   }
 
   passTo(stream, { text }) {
@@ -62,15 +61,10 @@ function connect({ path, host, port, user, password, database, tls }, options = 
   return require('postgres')({ path, host, port, user, password, database, ssl, ...options });
 }
 
-const JSON_LINES = 'postgres, JSON';
-
 module.exports = {
   label: 'postgres',
-  labels: { 'pass-null': JSON_LINES, 'pass-file': JSON_LINES, 'pass-http': JSON_LINES },
-  cannot: {
-    'select-batch': 'no shared Sync',
-    'rows-binary': 'text format only'
-  },
+  labels: { 'pass-null': 'postgres, JSON' },
+  cannot: { 'select-batch': 'no shared Sync' },
   load: () => require('postgres'),
 
   async open(target) {

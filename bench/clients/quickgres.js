@@ -11,9 +11,8 @@ const LOOSE = { rejectUnauthorized: false };
 const text = statement => statement.text;
 
 class QuickgresSession {
-  constructor(client, binary) {
+  constructor(client) {
     this.client = client;
-    this.binary = binary;
   }
 
   query(statement, values) {
@@ -27,8 +26,7 @@ class QuickgresSession {
   }
 
   async read(statement, as) {
-    const format = as === 'binary' ? this.binary : 0;
-    const result = await this.client.query(text(statement), [], format);
+    const result = await this.client.query(text(statement), []);
     if (as === 'objects' || as === 'typed') {
       return result.objects ?? result.rows.map(row => row.toObject());
     }
@@ -37,7 +35,6 @@ class QuickgresSession {
       for (const row of result[Symbol.iterator] ? result : result.rows) count += row.length === 0 ? 0 : 1;
       return count;
     }
-    if (as === 'arrays') return result.arrays ?? result.rows.map(row => row.toArray());
     return result.rows;
   }
 
@@ -114,7 +111,7 @@ function adapter(label, file, classic) {
     async open(target) {
       const { client, connected } = connect(target);
       await connected;
-      const session = new QuickgresSession(client, require(file).Client.BINARY);
+      const session = new QuickgresSession(client);
       if (!client.batch) session.batch = undefined;
       return session;
     },
