@@ -51,7 +51,7 @@ class Client extends Steps {
   #pipeline;
   #referenced = true;
   #resolveClosed;
-  #session = null;
+  #connection = null;
 
   constructor(config = {}) {
     super();
@@ -158,7 +158,7 @@ class Client extends Steps {
         config,
         {
           earlyRequests: () => pipeline.earlyRequests(),
-          ready: session => this.#open(session),
+          ready: connection => this.#open(connection),
           notice: fields => this.#emit('notice', fields),
           silent
         },
@@ -175,14 +175,14 @@ class Client extends Steps {
     }
   }
 
-  #open(session) {
+  #open(connection) {
     this.#aborting = undefined;
-    this.#session = session;
+    this.#connection = connection;
     this.state = this.#ending === undefined ? 'open' : 'ending';
-    this.serverParameters = session.parameters;
-    this.backendKey = session.backendKey;
-    this.processId = session.processId;
-    const { host, port, config } = session;
+    this.serverParameters = connection.parameters;
+    this.backendKey = connection.backendKey;
+    this.processId = connection.processId;
+    const { host, port, config } = connection;
     debug(
       'process %s: connected to %s:%s, database %s, user %s',
       this.processId,
@@ -191,10 +191,10 @@ class Client extends Steps {
       config.database,
       config.user
     );
-    if (!this.#referenced) session.socket.unref();
-    const { cancel } = session;
-    session.cancel = () => cancel((this.#aborting ??= new Abort()));
-    this.#pipeline.open(session);
+    if (!this.#referenced) connection.socket.unref();
+    const { cancel } = connection;
+    connection.cancel = () => cancel((this.#aborting ??= new Abort()));
+    this.#pipeline.open(connection);
   }
 
   /** The connection is over, unexpectedly unless Terminate was sent. */
@@ -210,21 +210,21 @@ class Client extends Steps {
    * @param {string} message and code of the requests' errors
    */
   #close(error, message, code) {
-    const session = this.#session;
+    const connection = this.#connection;
     this.state = 'closed';
-    this.#session = null;
-    debug('process %s: not connected: %s', session?.processId, message);
+    this.#connection = null;
+    debug('process %s: not connected: %s', connection?.processId, message);
     // Queries have waited for connect() and reject as it does: it need not be handled as well.
-    if (session === null && this.#ending === undefined && this.#pipeline.waited) this.#connecting?.catch(() => {});
+    if (connection === null && this.#ending === undefined && this.#pipeline.waited) this.#connecting?.catch(() => {});
     this.#aborting?.abort(new ConnectionError(message, { code, cause: error }));
-    if (session !== null) {
-      session.reader.stop();
-      session.socket.destroy();
+    if (connection !== null) {
+      connection.reader.stop();
+      connection.socket.destroy();
     }
     this.#pipeline.lose(message, error, code);
     this.#resolveClosed(error);
-    if (error !== undefined && session !== null && this.listenerCount('error') > 0) this.#emit('error', error);
-    if (session !== null) this.#emit('end');
+    if (error !== undefined && connection !== null && this.listenerCount('error') > 0) this.#emit('error', error);
+    if (connection !== null) this.#emit('end');
   }
 
   /**
@@ -263,7 +263,7 @@ class Client extends Steps {
   }
 
   #terminate() {
-    const { socket } = this.#session;
+    const { socket } = this.#connection;
     this.#ending = 'sent';
     this.#pipeline.writer.terminate();
     socket.flush(this.#pipeline.writer);
@@ -281,7 +281,7 @@ class Client extends Steps {
   destroy(error) {
     if (this.state === 'closed') return;
     const cause = error || new ConnectionError('the client was destroyed', { code: '08003' });
-    if (this.#session === null) this.#aborting?.abort(cause); // connect() rejects with it
+    if (this.#connection === null) this.#aborting?.abort(cause); // connect() rejects with it
     this.#close(error, cause.message, cause.code);
   }
 
@@ -296,12 +296,12 @@ class Client extends Steps {
 
   /** @type {string|undefined} 'I' idle, 'T' in a transaction block, 'E' in a failed one, as of the last answer */
   get transactionStatus() {
-    return this.#session === null ? undefined : this.#pipeline.status;
+    return this.#connection === null ? undefined : this.#pipeline.status;
   }
 
   /** @private The stream to the server while the connection is open, which quickgres/pg shows. */
   get stream() {
-    return this.#session?.socket.stream ?? null;
+    return this.#connection?.socket.stream ?? null;
   }
 
   /** @private See Session.listen. */
@@ -319,12 +319,12 @@ class Client extends Steps {
 
   ref() {
     this.#referenced = true;
-    this.#session?.socket.ref();
+    this.#connection?.socket.ref();
   }
 
   unref() {
     this.#referenced = false;
-    this.#session?.socket.unref();
+    this.#connection?.socket.unref();
   }
 
   toJSON() {

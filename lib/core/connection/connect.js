@@ -24,7 +24,7 @@ const HUNG_UP = ['08006', 'ECONNRESET', 'EPIPE'];
 
 /**
  * Connects to the first configured host whose session is the wanted one.
- * @param {object} hooks `earlyRequests()` gives the encoded waiting requests or null, at most once; `ready(session)`
+ * @param {object} hooks `earlyRequests()` gives the encoded waiting requests or null, at most once; `ready(connection)`
  *   is called at the first ReadyForQuery with `{ config, socket, reader, parameters, host, port, backendKey, processId,
  *   cancel }`, sets `reader.handler` and calls `socket.handOver`; `notice(fields)`; `silent`: of a pool, when its
  *   connections gave hosts up that were silent, by their place in the config

@@ -219,7 +219,7 @@ function lossErrors(message, code, cause, sent, LossError = ConnectionError) {
  * @param {Error} [cause] a TypeError of connect() is the error of the requests as well
  */
 function lose(pipeline, message, cause, code) {
-  const failed = pipeline.session === undefined ? cause : undefined; // the error of connect()
+  const failed = pipeline.connection === undefined ? cause : undefined; // the error of connect()
   const LossError = failed instanceof TimeoutError ? TimeoutError : ConnectionError;
   const errors = sent =>
     failed instanceof TypeError ? () => cause : lossErrors(message, code, cause, sent, LossError);

@@ -65,7 +65,7 @@ class Pipeline {
     /** The transaction status of the last ReadyForQuery. */
     this.status = 'I';
     /** @type {object|undefined} see connect() of lib/core/connection */
-    this.session = undefined;
+    this.connection = undefined;
     this.socket = null; // null without a connection
     this.reader = null;
     /**
@@ -104,10 +104,10 @@ class Pipeline {
   }
 
   /** Allows requests to be sent. */
-  open(session) {
-    this.session = session;
-    this.socket = session.socket;
-    this.reader = session.reader;
+  open(connection) {
+    this.connection = connection;
+    this.socket = connection.socket;
+    this.reader = connection.reader;
     this.reader.handler = this;
     this.socket.handOver(this);
     this.pump();
@@ -375,7 +375,7 @@ class Pipeline {
     const { refused } = this.scopes.root;
     if (this.socket === null && refused !== null) throw again(refused());
     if (this.socket === null) throw new ConnectionError('not connected: await connect() first', { code: '08003' });
-    await this.session.cancel();
+    await this.connection.cancel();
   }
 
   message(type, buf, start, end, count) {

@@ -19,8 +19,8 @@ if (debug.enabled)
   });
 
 /** A connection, as far as it is known. @param {Pipeline} [pipeline] */
-function endpointOf({ session = {} } = {}) {
-  const { host, port, processId, config } = session;
+function endpointOf({ connection = {} } = {}) {
+  const { host, port, processId, config } = connection;
   return { host, port, processId, database: config?.database, user: config?.user };
 }
 

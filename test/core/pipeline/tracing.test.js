@@ -44,7 +44,7 @@ describe('diagnostics', () => {
     assert.equal(names, 'start end asyncStart asyncEnd');
     assert.deepEqual(operation.result, { cmd: 'SELECT', rowCount: 1 });
     assert.equal(operation.error, undefined);
-    const { host, port, config } = client.lease.pipeline.session;
+    const { host, port, config } = client.lease.pipeline.connection;
     assert.deepEqual(
       [operation.host, operation.port, operation.database, operation.user, operation.processId],
       [host, port, config.database, config.user, client.processId]
@@ -136,7 +136,7 @@ describe('diagnostics', () => {
       host,
       port,
       config: { user, database }
-    } = client.lease.pipeline.session;
+    } = client.lease.pipeline.connection;
     const early = new Client({ host, port, user, database });
     const connecting = early.connect();
     const promise = early.query('SELECT 8');
