@@ -8,21 +8,21 @@ const { idleTime } = require('./turns');
 /** Milliseconds for which a query waits behind others rather than for a connection, beside two round trips. */
 const PATIENCE = 10;
 
-/**
- * The states of a connection: it is being opened, queries share it, or it is owned: by a request, or by what a request
- * or a listener of `connect` has left on it.
- */
-const State = Object.freeze({ OPENING: 'opening', SHARED: 'shared', OWNED: 'owned' });
+// The states of a connection: it is being opened, queries share it, or it is owned: by a request, or by what a request
+// or a listener of `connect` has left on it.
+const OPENING = 'opening';
+const SHARED = 'shared';
+const OWNED = 'owned';
 
 class Connection {
-  state = State.OPENING;
+  state = OPENING;
   /** Requests that use it; at first, its opening. */
   users = 1;
-  /**
-   * Milliseconds that the server is expected to need for its requests, and how many of them may take longer, since they
-   * may wait for a lock.
-   */
+  /** Milliseconds that the server is expected to need for its requests. */
   expected = 0;
+  #average = 0;
+  #variance = 0;
+  /** How many of them may take longer, since they may wait for a lock. */
   writes = 0;
   /**
    * When a request on it was last over, or the first of its users began; how long the event loop had been idle then,
@@ -31,6 +31,8 @@ class Connection {
   since = performance.now();
   #idle = 0;
   #reads;
+  #isOnly; // no other one could answer sooner
+  #lifetime;
   #before = null; // the last request before its owner's
   /** The shortest time of an answer, in milliseconds. */
   roundTrip = Infinity;
@@ -45,22 +47,23 @@ class Connection {
     this.client = new Client(config);
     this.pipeline = this.client.lease.pipeline;
     this.turns = turns;
-    this.isOnly = size === 1; // no other one could answer sooner
-    // Connections that were opened together are not replaced together.
-    this.expires = this.since + max_lifetime * (0.9 + Math.random() / 10);
+    this.#isOnly = size === 1;
+    /** When it is too old: from when it can be used, since the request that waits for it comes first. */
+    this.expires = undefined;
+    this.#lifetime = max_lifetime * (0.9 + Math.random() / 10); // what was opened together is not replaced together
   }
 
   get isOpen() {
     return this.client.state === 'open';
   }
   get isOpening() {
-    return this.state === State.OPENING;
+    return this.state === OPENING;
   }
   get isShared() {
-    return this.state === State.SHARED && this.isOpen;
+    return this.state === SHARED && this.isOpen;
   }
   get isOwned() {
-    return this.state === State.OWNED;
+    return this.state === OWNED;
   }
 
   /** Whether nothing is under way on it, and no cursor or transaction is open. */
@@ -90,7 +93,7 @@ class Connection {
     if (this.users === 0) return this.isClear;
     const { patience, since } = this;
     return (
-      this.isOnly ||
+      this.#isOnly ||
       (this.expected < UNKNOWN && (now - since < patience || this.turns.since(since, this.#idle, now) < patience))
     );
   }
@@ -104,11 +107,6 @@ class Connection {
     return this.users === 0 && (this.isOwned || givenUpAt > 0) ? Math.max(this.since, givenUpAt) : Infinity;
   }
 
-  /** Whether an answer is dropped, which may become silent. */
-  get isDropping() {
-    return this.users === 0 && this.pipeline.pending > 0;
-  }
-
   /** What uses it, for stats and errors: the text of what is running or ran last, without literals. */
   holderAt(now) {
     const { last } = this.pipeline;
@@ -120,11 +118,11 @@ class Connection {
   opened() {
     const since = performance.now();
     this.#measured((since - this.since) / 2); // at most: the server had to start a process
-    this.state = State.OWNED;
+    this.state = OWNED;
     this.users = 0;
     this.since = since;
     const { held, maxPipeline } = this.pipeline;
-    if (this.isOnly || held || maxPipeline < Infinity) return; // no rule needs it, or a request would wait for it
+    if (this.#isOnly || held || maxPipeline < Infinity) return; // no rule needs it, or a request would wait for it
     ping(this.pipeline).then(
       () => this.#measured(performance.now() - since),
       () => {}
@@ -146,19 +144,28 @@ class Connection {
     use.since = now;
     const { known } = use;
     if (known === undefined) return;
-    this.expected += use.expected = known.expected;
+    use.average = known.average;
+    use.variance = known.difference ** 2;
+    this.#expect(use.average, use.variance);
     if (!known.isRead) this.writes++;
   }
 
-  end({ expected, known, isAnswered, since }, now) {
+  /** The differences of requests from their averages compensate each other in part, as variances do. */
+  #expect(average, variance) {
+    this.#average = this.users > 0 ? this.#average + average : 0;
+    this.#variance = this.users > 0 ? Math.max(0, this.#variance + variance) : 0;
+    this.expected = this.#average + 2 * Math.sqrt(this.#variance);
+  }
+
+  end({ average, variance, known, isAnswered, since }, now) {
     const { reads } = this.pipeline;
     this.users--;
     if (isAnswered) this.#measured(now - since);
     if (known !== undefined) {
       if (!known.isRead) this.writes--;
-      this.expected = this.users === 0 ? 0 : this.expected - expected;
+      this.#expect(-average, -variance);
       const time = this.#timeOf(since, now);
-      if (isAnswered || time > known.average) known.answered(time);
+      if (isAnswered || known.average === UNKNOWN || time > known.average) known.answered(time);
     }
     if (this.isOpen) this.hasAnswered = true;
     if (this.#reads !== reads) this.#idle = idleTime();
@@ -188,9 +195,10 @@ class Connection {
     } catch {
       client.destroy();
     }
-    this.state = State.SHARED;
+    this.state = SHARED;
     this.since = performance.now();
+    this.expires ??= this.since + this.#lifetime;
   }
 }
 
-module.exports = { Connection, State };
+module.exports = { Connection, OWNED, SHARED };

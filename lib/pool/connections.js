@@ -4,7 +4,7 @@ const { tracingChannel } = require('node:diagnostics_channel');
 const { ConnectionError, PostgresError, TimeoutError } = require('../..');
 const { tooLong, waitsForItself, watchLimits } = require('../core/pipeline');
 const { Alarm } = require('./alarm');
-const { Connection, State } = require('./connection');
+const { Connection, OWNED, SHARED } = require('./connection');
 const { Turns } = require('./turns');
 const { Waiting } = require('./waiting');
 
@@ -18,7 +18,7 @@ const LONGEST_PAUSE = 2000;
 const LATE_ATTEMPT = 1000;
 
 /** Milliseconds of expected time behind which a query is sent rather than on another connection. */
-const CHEAP = 1;
+const CHEAP = 0.5;
 
 /** Whether a query rather goes behind the requests of one connection than of another one: reads, or what needs less. */
 const isBetter = (one, other) =>
@@ -43,6 +43,8 @@ class Connections {
   #config;
   #emit;
   #isDestroyed = false;
+  #last; // the connection that the last query got
+  #limit = CHEAP; // up to what it is expected to need, the next query gets it as well
   #options;
   #outage; // `{ failures, pause, error }`, from a failed attempt until a new connection has answered
   #alarm = new Alarm(now => this.#wake(now));
@@ -116,7 +118,7 @@ class Connections {
     const isOwner = use.kind === 'owner';
     const connection = isOwner ? this.#forOwner() : this.#forQuery(use, now);
     if (connection === undefined) return undefined;
-    if (isOwner) connection.state = State.OWNED;
+    if (isOwner) connection.state = OWNED;
     connection.begin(use, now);
     if (use.known !== undefined) this.#turns.count(this.#isUsed);
     return connection;
@@ -129,6 +131,20 @@ class Connections {
   }
 
   /**
+   * The connection for a query. What follows it goes there as well until it is expected to need CHEAP more, so that
+   * one write carries it.
+   */
+  #forQuery(use, now) {
+    const last = this.#last;
+    if (last?.users > 0 && last.expected <= this.#limit && last.writes === 0 && this.#waiting.owner.size === 0)
+      if (!use.isInside && last.mayTake(now)) return last;
+    const connection = this.#scan(use, now);
+    this.#last = connection;
+    this.#limit = connection?.expected > CHEAP ? connection.expected + CHEAP : CHEAP;
+    return connection;
+  }
+
+  /**
    * The connection for a query, by these rules in their order:
    *
    * 1. behind reads that are answered at once, unless it is asked inside a transaction, for which they may wait;
@@ -136,7 +152,7 @@ class Connections {
    * 3. if one is or may be opened: there, unless the reads in front of it are answered before that is open;
    * 4. behind those that need least, reads before writes, but not where owners wait for the end of all queries.
    */
-  #forQuery({ isInside }, now) {
+  #scan({ isInside }, now) {
     const { size } = this.#waiting.owner;
     let left = size > 0 && !this.#isGrowing(now) ? Math.min(size, this.#free) : 0; // to owners
     let best, unused;
@@ -179,10 +195,14 @@ class Connections {
   /** Publishes a wait, as plain data. */
   #trace(promise, { kind, since }) {
     const wait = { why: kind, waiting: this.#waiting.size, waited: undefined };
-    const over = promise.finally(() => {
-      wait.waited = performance.now() - since;
-    });
-    channel.tracePromise(() => over.then(() => {}), wait).catch(() => {});
+    const over = async () => {
+      try {
+        await promise;
+      } finally {
+        wait.waited = performance.now() - since;
+      }
+    };
+    channel.tracePromise(over, wait).catch(() => {});
   }
 
   #late() {
@@ -199,8 +219,8 @@ class Connections {
     );
     const why =
       cause?.message ??
-      `size ${size}, open ${connected}, owned by transactions, cursors, COPY, { alone: true } or connection() ${owned}. ` +
-        `Longest in use: ${oldest.join('; ')}. If a transaction's function or a loop over a cursor waits for this, use tx`;
+      `size ${size}, open ${connected}, owned ${owned}. Longest in use: ${oldest.join('; ')}. ` +
+        'Inside a transaction or a loop over a cursor, use tx';
     return new TimeoutError(`no connection for ${acquire_timeout} ms (acquire_timeout): ${why}`, {
       code: cause ? '08001' : '53300',
       cause,
@@ -226,8 +246,7 @@ class Connections {
     const { hasAnswered } = connection;
     connection.end(use, now);
     if (!hasAnswered && connection.hasAnswered) this.#resume();
-    if (connection.state === State.SHARED && (connection.users > 0 || connection.isClear))
-      this.#released(connection, now);
+    if (connection.state === SHARED && (connection.users > 0 || connection.isClear)) this.#released(connection, now);
     else this.#restore(connection, reset);
   }
 
@@ -238,6 +257,7 @@ class Connections {
   }
 
   #released(connection, now = performance.now()) {
+    this.#limit = CHEAP;
     if (connection.users === 0 && this.policy.exitsOnIdle) connection.client.unref();
     if (connection.users === 0 || now >= connection.expires) this.#look(connection, now);
     this.#serve(now);
@@ -320,8 +340,9 @@ class Connections {
     const silent = each.silentSince + silence;
     const isSpare = each.isIdle && (least === 0 || this.#count(other => other.isOpen) > least);
     const unused = isSpare ? each.since + idle_timeout : Infinity;
-    const old = each.isShared && each.hasAnswered ? each.expires : Infinity; // a new one serves a request first
-    const again = each.isOpening ? each.since + LATE_ATTEMPT : each.isDropping ? now + silence : 0;
+    const old = each.isShared ? each.expires : Infinity;
+    const isDropping = each.users === 0 && each.pipeline.pending > 0; // an answer, and may become silent
+    const again = each.isOpening ? each.since + LATE_ATTEMPT : isDropping ? now + silence : 0;
     if (now >= silent) {
       // The next request would find out.
       for (const { client } of this.#all.filter(other => other.isIdle)) client.destroy();

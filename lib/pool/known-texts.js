@@ -11,7 +11,7 @@ const LONGEST = 1 << 16;
 /** The least weight of an execution in the averages. The first ones, which are often slow, lose theirs sooner. */
 const WEIGHT = 1 / 64;
 
-/** The expected milliseconds of a text that was never executed: more than any time. */
+/** The average of a text that was never executed, in milliseconds: more than any time. */
 const UNKNOWN = 1e9;
 
 /** Statements that wait for no lock of a row. */
@@ -20,11 +20,10 @@ const LOCKS = /\bfor\s+(?:no\s+key\s+|key\s+)?(?:update|share)\b|\b(?:insert|upd
 
 /** What is known about a text: how long the server needs for it. */
 class KnownText {
-  /** Milliseconds that the server is expected to need: the average, and twice how much the times differ from it. */
-  expected = UNKNOWN;
-  average = 0;
+  /** Milliseconds that the server needs on average, and how much the times differ from it. */
+  average = UNKNOWN;
+  difference = 0;
   #count = 0;
-  #difference = 0;
 
   constructor(text) {
     /** Whether it waits for no lock of a row, as far as the text shows. */
@@ -36,8 +35,7 @@ class KnownText {
     const off = this.#count === 0 ? 0 : Math.abs(time - this.average);
     const weight = Math.max(3 / (++this.#count + 2), WEIGHT);
     this.average += (time - this.average) * weight;
-    this.#difference += (off - this.#difference) * weight;
-    this.expected = this.average + 2 * this.#difference;
+    this.difference += (off - this.difference) * weight;
   }
 }
 

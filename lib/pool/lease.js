@@ -22,11 +22,11 @@ const ATTEMPTS = 5;
 /** Texts that begin like this need no further look. */
 const COMMON = /^(?:select|insert|update|delete|with)\b/i;
 
-/** First words of statements that change a session, which in a pool would be that of any connection. */
-const OF_SESSIONS = /^(?:begin|start|set|reset|discard|listen|unlisten|prepare|deallocate|declare)$/;
-
 /** First words of statements that outlive a transaction, and reach the next user of the connection. */
 const LASTING = /^(?:deallocate|discard|listen|prepare|reset|set|unlisten)$/;
+
+/** First words of others that concern one session. */
+const OF_SESSIONS = /^(?:begin|declare|start)$/;
 
 /** @throws {UsageError} for a text of a transaction or cursor with a statement that outlives it */
 function refuseLasting(text) {
@@ -47,6 +47,7 @@ function refuseLasting(text) {
  * first. See Scope.run.
  */
 class PoolLease extends Connections {
+  #learns;
   #ending = []; // the resolvers of end()
   #pending = 0;
 
@@ -55,7 +56,7 @@ class PoolLease extends Connections {
     checkDecode(config?.decode);
     super(config, options, emit);
     this.scope = null;
-    this.learns = options.size > 1; // a request of a pool of one has no other connection
+    this.#learns = options.size > 1; // a request of a pool of one has no other connection
     /** See Pipeline. */
     this.common = {
       ...options.common,
@@ -67,7 +68,7 @@ class PoolLease extends Connections {
   keep(text, values) {
     const copied = keep(text, values);
     const word = COMMON.test(text) ? '' : firstWord(text);
-    if (OF_SESSIONS.test(word)) {
+    if (LASTING.test(word) || OF_SESSIONS.test(word)) {
       throw new UsageError(
         `${word.toUpperCase()} concerns one session, and a pool has many: use transaction(), ` +
           'connection(), listen(), or settings in the config',
@@ -82,9 +83,9 @@ class PoolLease extends Connections {
    * @param {string} [text] of a query that may share a connection: the pool learns how long the server needs for it
    * @param {string} need also 'connection': like 'session', but a transaction block may be left open
    */
-  async run(need, options, work, mayRepeat = undefined, text = undefined) {
+  async run(need, options, work, mayRepeat, text) {
     const { statement_timeout: time, idempotent = false } = options;
-    const known = text !== undefined && this.learns ? this.common.knownTexts.of(text) : undefined;
+    const known = text !== undefined && this.#learns ? this.common.knownTexts.of(text) : undefined;
     const since = time === undefined ? 0 : performance.now() - (options.waited ?? 0);
     this.checkOpen();
     this.#pending++;
@@ -97,7 +98,8 @@ class PoolLease extends Connections {
           isInside: waitsForItself(),
           isAnswered: false,
           since: performance.now(),
-          expected: 0
+          average: 0,
+          variance: 0
         };
         const connection = this.take(use) ?? (await this.wait(use, options, since).catch(rejectAgain));
         const { client, pipeline } = connection;

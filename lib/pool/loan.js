@@ -21,8 +21,7 @@ const EVENTS = ['notice', 'notification', 'parameter', 'drain', 'error', 'end'];
 
 const over = () =>
   new UsageError(
-    'the function of connection() is over, and its client belongs to the pool again: ' +
-      'await everything inside the function',
+    'the function of connection() is over, and its client belongs to the pool: await everything inside the function',
     '25P01'
   );
 

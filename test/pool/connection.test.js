@@ -2,14 +2,14 @@
 
 const assert = require('node:assert/strict');
 const { setTimeout: sleep } = require('node:timers/promises');
-const { Connection, State } = require('../../lib/pool/connection');
+const { Connection, OWNED } = require('../../lib/pool/connection');
 const { KnownTexts } = require('../../lib/pool/known-texts');
 const { Turns } = require('../../lib/pool/turns');
 const { sharedServer } = require('../support');
 const { endAfterTest } = require('../support/hooks');
 
 /** A request's use of a connection. */
-const use = known => ({ known, isAnswered: true, since: 0, expected: 0 });
+const use = known => ({ known, isAnswered: true, since: 0, average: 0, variance: 0 });
 
 /** What is known of a text whose executions take so long. */
 function known(text, time) {
@@ -78,6 +78,18 @@ describe('A connection of a pool', () => {
     assert.deepEqual([it.expected, it.users], [0, 0]);
   });
 
+  it('expects of 100 requests ten times the difference of one: differences compensate each other', async () => {
+    const it = await connection();
+    const told = { isRead: true, average: 1, difference: 2, answered() {} };
+    const all = Array.from({ length: 100 }, () => use(told));
+    it.begin(all[0], it.since);
+    assert.equal(it.expected, 1 + 2 * 2);
+    for (const each of all.slice(1)) it.begin(each, it.since);
+    assert.equal(it.expected, 100 + 10 * 2 * 2);
+    for (const each of all.slice(1)) it.end(each, it.since);
+    assert.equal(it.expected, 1 + 2 * 2);
+  });
+
   it('takes nothing behind a text that was never executed, nor when nothing was answered for 10 ms and two round trips', async () => {
     const it = await connection();
     it.roundTrip = 5;
@@ -101,7 +113,7 @@ describe('A connection of a pool', () => {
     const it = await connection();
     it.roundTrip = 10;
     const times = [];
-    const told = { isRead: true, expected: 0, average: 0, answered: time => times.push(Math.round(time)) };
+    const told = { isRead: true, average: 0, difference: 0, answered: time => times.push(Math.round(time)) };
     it.turns = { since: (from, idle, now) => now - from };
     const [one, two, three, four] = [use(told), use(told), use(told), use(told)];
     it.begin(one, 1000);
@@ -159,7 +171,7 @@ describe('A connection of a pool', () => {
     const it = await connection();
     await it.client.query('SET search_path TO elsewhere');
     await it.client.query('BEGIN');
-    it.state = State.OWNED;
+    it.state = OWNED;
     await it.restore(true);
     assert.deepEqual([it.client.transactionStatus, it.isClear], ['I', true]);
     assert.equal((await it.client.query('SHOW search_path')).rows[0].search_path, '"$user", public');
@@ -170,7 +182,7 @@ describe('A connection of a pool', () => {
     await it.client.query('SET statement_timeout = 1');
     const query = it.client.query.bind(it.client);
     it.client.query = (text, ...rest) => query(text === 'DISCARD ALL' ? 'SELECT pg_sleep(1)' : text, ...rest); // which takes too long
-    it.state = State.OWNED;
+    it.state = OWNED;
     await it.restore(true);
     assert.equal(it.client.state, 'closed');
   });

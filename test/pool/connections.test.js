@@ -11,8 +11,9 @@ const { promisify } = require('node:util');
 const { startProxy, startServer } = require('pg-test-fixtures');
 const { ConnectionError } = require('../..');
 const { Pool } = require('../../lib/pool');
+const { Connection } = require('../../lib/pool/connection');
 const { FakeServer } = require('../support/connecting');
-const { endAfterTest } = require('../support/hooks');
+const { afterTest, endAfterTest } = require('../support/hooks');
 const { ANSWER, GREETING, commandComplete, held, message, sharedServer } = require('../support');
 const { heldTimers, opened, pass, until } = require('./pools');
 
@@ -47,13 +48,31 @@ describe('The connections of a pool', () => {
     const spread = async (pool, text, count) =>
       new Set(await Promise.all(Array.from({ length: count }, () => idOf(pool.query(text))))).size;
 
-    it('are shared by reads that together need less than a millisecond', async () => {
+    it('are shared by reads that together need less than half a millisecond', async () => {
       const pool = await opened();
       await occupy(pool, 9).then(release => release());
       await until(() => pool.stats.idle === 9);
       pool.lease.common.knownTexts.of(ID).answered(0.01);
       assert.equal(await spread(pool, ID, 50), 1);
       assert.equal(pool.stats.connected, 9);
+    });
+
+    it('get queries that follow each other for half a millisecond, rather than one each', async () => {
+      const pool = await opened();
+      await occupy(pool, 9).then(release => release());
+      await until(() => pool.stats.idle === 9);
+      const used = [];
+      const { begin } = Connection.prototype;
+      afterTest(() => Object.assign(Connection.prototype, { begin }));
+      Connection.prototype.begin = function (...given) {
+        used.push(this);
+        return begin.apply(this, given);
+      };
+      pool.lease.common.knownTexts.of(ID).answered(0.1);
+      await Promise.all(Array.from({ length: 200 }, () => pool.query(ID)));
+      const turns = used.filter((each, i) => each !== used[i - 1]).length;
+      assert.ok(turns <= 40, `${turns}`);
+      assert.ok(new Set(used).size >= 9);
     });
 
     it('are as many as there can be for those that need longer', async () => {
@@ -76,6 +95,29 @@ describe('The connections of a pool', () => {
       assert.deepEqual([pool.stats.waiting, pool.stats.owned], [2, 0]);
       await release();
       await Promise.all(asked);
+    });
+
+    it('are asked 1,000 times at once, with a text whose ten first answers were slow, in eight round trips', async () => {
+      const server = await sharedServer();
+      const proxy = await startProxy({ target: server, delay: 20 });
+      afterTest(() => proxy.stop());
+      const pool = await opened({}, { host: proxy.host, port: proxy.port });
+      await occupy(pool, 9).then(release => release());
+      await until(() => pool.stats.idle === 9);
+      const known = pool.lease.common.knownTexts.of(ID);
+      for (let i = 0; i < 10; i++) known.answered(60 + i);
+      const first = proxy.connections.map(({ flights }) => flights.length);
+      await Promise.all(Array.from({ length: 1000 }, () => pool.query(ID)));
+      const trips = proxy.connections.map(({ flights }, i) => {
+        let [count, next] = [0, 0];
+        for (const { direction, time } of flights.slice(first[i])) {
+          if (direction !== 'toServer' || time < next) continue; // it needs no answer of the one counted last
+          count++;
+          next = time + 40;
+        }
+        return count;
+      });
+      assert.ok(Math.max(...trips) <= 8, `${trips}`);
     });
 
     it('that wait for a row keep nothing from an answer that the owner of its lock needs, at once and later', async () => {
@@ -243,7 +285,7 @@ describe('The connections of a pool', () => {
         const clients = [];
         pool.on('connect', client => clients.push(client));
         const timers = heldTimers();
-        await occupy(pool, 3).then(release => release()); // max_lifetime closes only what has served a request
+        await Promise.all([1, 2, 3].map(i => pool.query(`SELECT ${i}`)));
         await Promise.all(clients.map(client => client.sync()));
         // A connection that is being opened has a timer of its own.
         while (pool.stats.idle < pool.stats.connected || timers.length > 1) await new Promise(setImmediate);
@@ -369,8 +411,8 @@ describe('The connections of a pool', () => {
           assert.deepEqual([error.name, error.code, error.sent], ['TimeoutError', '53300', false]);
           assert.equal(
             message,
-            'no connection for 500 ms (acquire_timeout): size 2, open 2, owned by transactions, cursors, COPY, ' +
-              "{ alone: true } or connection() 1. Longest in use: owned for 500 ms: nothing was sent. If a transaction's function or a loop over a cursor waits for this, use tx"
+            'no connection for 500 ms (acquire_timeout): size 2, open 2, owned 1. Longest in use: owned for 500 ms: ' +
+              'nothing was sent. Inside a transaction or a loop over a cursor, use tx'
           );
           return true;
         }
@@ -508,7 +550,7 @@ describe('The connections of a pool', () => {
         error =>
           error.code === '53300' &&
           error.message.includes(`shared for `) &&
-          error.message.includes(` ms: SELECT '…', ${call}. If`)
+          error.message.includes(` ms: SELECT '…', ${call}. Inside`)
       );
       assert.deepEqual(
         pool.stats.holders.map(({ owned, text }) => [owned, text]),
@@ -647,6 +689,26 @@ describe('The connections of a pool', () => {
       await sleep(50); // the third one may have been opened only now
       await until(() => pool.stats.connected <= 2);
       assert.equal(pool.stats.connected, 2);
+    });
+
+    it('when they are older than max_lifetime, though they have served no request', async () => {
+      const pool = await opened({ max_lifetime: 30 });
+      const opening = once(pool, 'connect');
+      const over = new AbortController();
+      const asked = pool.query('SELECT 1', [], { signal: over.signal });
+      const [client] = await opening;
+      over.abort();
+      await assert.rejects(asked, { name: 'AbortError' });
+      await until(() => client.state === 'open');
+      await client.closed;
+    });
+
+    it('not when connecting took longer than max_lifetime: a new one serves the request that waits for it', async () => {
+      const pool = await opened({ max_lifetime: 1 });
+      let connects = 0;
+      pool.on('connect', () => connects++);
+      await pool.query('SELECT 1');
+      assert.equal(connects, 1);
     });
 
     it('when they are older than max_lifetime, without anybody noticing', async () => {
@@ -932,7 +994,7 @@ describe('The connections of a pool', () => {
       let over = false;
       const opening = once(pool, 'connect');
       const text = 'SELECT pg_sleep(0.001)';
-      Object.assign(pool.lease.common.knownTexts.of(text), { expected: 9, answered() {} }); // not twice in 10 ms
+      Object.assign(pool.lease.common.knownTexts.of(text), { average: 9, answered() {} }); // not twice in 10 ms
       const asked = Array.from({ length: 5 }, async () => {
         while (!over) await pool.query(text);
       });
