@@ -16,7 +16,10 @@ const places = (...args) => read(...args).hosts.map(({ host, port }) => `${host}
 describe('resolve', () => {
   it("gives libpq's defaults for nothing at all", () => {
     for (const config of [undefined, null, {}, '', 'postgres://']) {
-      const { hosts, parameters, require_auth: auth, passfile, ...rest } = read(config);
+      const all = {};
+      const resolved = read(config);
+      for (const name in resolved) all[name] = resolved[name];
+      const { hosts, parameters, require_auth: auth, passfile, ...rest } = all;
       const { username } = os.userInfo();
       assert.equal(hosts.length, 1);
       assert.equal(hosts[0].port, 5432);
