@@ -1,10 +1,27 @@
 'use strict';
 
 const assert = require('node:assert/strict');
-const { setTimeout: sleep } = require('node:timers/promises');
+const timers = require('node:timers/promises');
 const { startProxy, startServer } = require('pg-test-fixtures');
 const { Client } = require('../..');
 const { changes } = require('../../lib/replication');
+
+const { setTimeout: sleep } = timers;
+const FILE = require.resolve('../../lib/replication/changes');
+
+/** `changes` with pauses that take no time. @returns {{changes: function, pauses: number[]}} */
+function withoutPauses() {
+  const pauses = [];
+  const loaded = require.cache[FILE];
+  delete require.cache[FILE];
+  timers.setTimeout = async pause => void pauses.push(pause);
+  try {
+    return { ...require(FILE), pauses };
+  } finally {
+    timers.setTimeout = sleep;
+    require.cache[FILE] = loaded;
+  }
+}
 
 describe('changes', function () {
   let server, writer, proxy;
@@ -118,6 +135,28 @@ describe('changes', function () {
       await sleep(10);
     await insert(2);
     assert.deepEqual(ids(await next), [2]);
+  });
+
+  it('connects again after pauses that double up to 5 s, and then from 50 ms', async () => {
+    const { changes: hasty, pauses } = withoutPauses();
+    const each = hasty({ ...server.config, host: proxy.host, port: proxy.port }, { publication: 'pub' });
+    loops.push(each);
+    for (const round of [1, 2]) {
+      const { taken } = await begin(each); // which ends the outage
+      await insert(round);
+      await taken;
+      pauses.length = 0;
+      proxy.refuse();
+      proxy.cut();
+      const missed = take(each, 1);
+      while (pauses.length < 12) await sleep(1);
+      proxy.accept();
+      assert.deepEqual(await missed, [{ type: 'missed' }]);
+      pauses.forEach((pause, index) => {
+        const most = Math.min(50 * 2 ** index, 5000);
+        assert.ok(pause >= most / 2 && pause <= most, `pause ${index} of round ${round}: ${pause}`);
+      });
+    }
   });
 
   it('notices a network that went dark, and no slow reader, by a server that does not answer', async () => {
