@@ -79,7 +79,7 @@ function mutationsOf(file) {
                 replacement === null
                   ? null
                   : before.slice(0, match.index) +
-                    match[0].replace(pattern, replacement) +
+                    (typeof replacement === 'function' ? replacement(match[0]) : replacement) +
                     before.slice(match.index + match[0].length)
             }))
         )
