@@ -122,7 +122,8 @@ class Connection {
     this.users = 0;
     this.since = since;
     const { held, maxPipeline } = this.pipeline;
-    if (this.#isOnly || held || maxPipeline < Infinity) return; // no rule needs it, or a request would wait for it
+    // No rule needs it, a request would wait for it, or the server has closed the connection.
+    if (this.#isOnly || held || maxPipeline < Infinity || !this.isOpen) return;
     ping(this.pipeline).then(
       () => this.#measured(performance.now() - since),
       () => {}

@@ -873,6 +873,20 @@ describe('The connections of a pool', () => {
     await fake.stop();
   });
 
+  it('that break the protocol in the packet which opened them reject requests with the reason', async () => {
+    let openings = 0;
+    const fake = await new FakeServer(async conversation => {
+      await conversation.first();
+      conversation.say(GREETING, ++openings === 1 ? message('?') : '');
+      for (;;) conversation.say((await conversation.read()).type === 'Q' ? commandComplete('SET') : '', ANSWER.ready);
+    }).listen();
+    const pool = await opened({ size: 2 }, { ...fake.config, fetch_types: false });
+    await assert.rejects(pool.simpleQuery('SET x.y = 1'), /no connection: protocol violation/);
+    assert.equal((await pool.simpleQuery('SET x.y = 1'))[0].cmd, 'SET');
+    await pool.end();
+    await fake.stop();
+  });
+
   describe('to a server that is not there', () => {
     it('are tried again until it is', async () => {
       const target = await startServer({ external: false });
