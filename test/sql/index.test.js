@@ -222,6 +222,7 @@ describe('sql', () => {
       () => sql(['a']),
       /sql\.values\(\[object\]\) or sql\.set\(object\) for columns, = ANY\(\$\{list\}\) for a list$/
     );
+    assert.throws(() => sql`\u`, { name: 'TypeError', message: /"\\u" has an invalid escape/ });
     assert.throws(() => sql`a ${1} \u`, { name: 'TypeError', message: /"\\u" has an invalid escape/ });
     assert.ok(Object.isFrozen(sql));
   });
@@ -326,6 +327,7 @@ describe('sql', () => {
         [[null], /^the object is null/],
         [[[1]], /^the object is an array/],
         [[sql`a`], /^the object is a piece/],
+        [['text', ['length']], /^the object is a string/],
         [[{ a: undefined }], /^column "a" of the object is undefined/],
         [[{ a: 1 }, ['b']], /^column "b" of the object is undefined/],
         [[{ a: 1 }, ['constructor']], /^column "constructor"/],
