@@ -23,6 +23,11 @@ function limit(suite) {
   suites.forEach(limit);
 }
 
+/** Mocha alone ignores the rejections that nothing handles. Thrown, they fail the test. */
+function rethrow(error) {
+  throw error;
+}
+
 const sessions = new Set();
 const endings = new Set();
 
@@ -63,6 +68,7 @@ module.exports = {
   mochaHooks: {
     beforeAll() {
       limit(this.test.parent);
+      process.off('unhandledRejection', rethrow).on('unhandledRejection', rethrow); // a worker takes it away
     },
 
     beforeEach() {
