@@ -87,11 +87,12 @@ class PoolLease extends Connections {
     const { statement_timeout: time, idempotent = false } = options;
     const known = text !== undefined && this.#learns ? this.common.knownTexts.of(text) : undefined;
     const since = time === undefined ? 0 : performance.now() - (options.waited ?? 0);
+    let isSent = false; // by an earlier attempt
     this.checkOpen();
     this.#pending++;
     try {
       for (let attempts = 1; ; attempts++) {
-        throwIfAborted(options, attempts > 1);
+        throwIfAborted(options);
         const use = {
           kind: need === 'shared' ? 'query' : 'owner',
           known,
@@ -126,6 +127,7 @@ class PoolLease extends Connections {
             (mayRepeat !== undefined && !(await mayRepeat(error)))
           )
             throw error;
+          isSent ||= error.sent !== false;
           // Others may have been lost with this one, which only the next turns of the loop tell.
           await new Promise(resolve => {
             setTimeout(resolve, 2 ** attempts);
@@ -134,6 +136,9 @@ class PoolLease extends Connections {
           this.release(connection, use, need === 'session' || need === 'connection');
         }
       }
+    } catch (error) {
+      if (isSent && error.sent === false) error.sent = true;
+      throw error;
     } finally {
       if (--this.#pending === 0) for (const resolve of this.#ending) resolve();
     }

@@ -1,7 +1,7 @@
 'use strict';
 
 const assert = require('node:assert/strict');
-const { AbortError, ConnectionError, PostgresError } = require('../..');
+const { AbortError, ConnectionError, PostgresError, TimeoutError } = require('../..');
 const { PoolLease } = require('../../lib/pool/lease');
 
 const LOST = { code: '08006', sent: true };
@@ -76,6 +76,34 @@ describe('The lease of a pool', () => {
     assert.equal(await attempts(reported('08006'), { idempotent: true }), 5);
     assert.equal(await attempts(reported('08006'), {}), 1);
     assert.equal(await attempts(reported('08P01'), { idempotent: true }), 1);
+  });
+
+  it('says that a request was sent if any attempt was, whatever ends the wait for the next one', async () => {
+    const ends = {
+      'a loss': (fail, abort, it) => (it.take = () => fail(new ConnectionError('lost', { sent: false }))),
+      'its limit': (fail, abort, it) =>
+        (it.take = () => fail(Object.assign(new TimeoutError('late', { code: '57014' }), { sent: false }))),
+      'its signal': (fail, abort) => abort()
+    };
+    for (const [what, end] of Object.entries(ends)) {
+      for (const sent of [true, false]) {
+        const it = lease();
+        const controller = new AbortController();
+        const fail = error => {
+          throw error;
+        };
+        const work = async () => {
+          end(fail, () => controller.abort(), it);
+          throw new ConnectionError('lost', { sent });
+        };
+        const promise = it.run('shared', { idempotent: true, signal: controller.signal }, work);
+        await assert.rejects(
+          promise,
+          error => error.sent === sent,
+          `${what} after one that was ${sent ? '' : 'not '}sent`
+        );
+      }
+    }
   });
 
   it('lets the connections that are lost together be known to be before it repeats', async () => {
