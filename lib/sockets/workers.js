@@ -113,8 +113,11 @@ async function openSocket({ host, port, sslmode, sslrootcert, sslcert }, load) {
     if (!encrypted && sslmode !== 'prefer') {
       throw failed(`the server does not support TLS, but sslmode=${sslmode} requires it`);
     }
-    if (encrypted) socket = socket.startTls(); // workerd verifies the certificate for the host that it connected to
-    await socket.opened;
+    if (encrypted) {
+      socket = socket.startTls(); // workerd verifies the certificate for the host that it connected to
+      socket.closed.catch(() => {});
+      await socket.opened;
+    }
     return new WorkersStream(socket, encrypted);
   } catch (error) {
     socket.close().catch(() => {});

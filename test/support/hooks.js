@@ -23,10 +23,10 @@ function limit(suite) {
   suites.forEach(limit);
 }
 
-/** Mocha alone ignores the rejections that nothing handles. Thrown, they fail the test. */
-function rethrow(error) {
-  throw error;
-}
+/** Rejections that nothing has handled so far, by their promises: Mocha ignores them. */
+const unhandled = new Map();
+const reject = (error, promise) => unhandled.set(promise, error);
+process.on('rejectionHandled', promise => unhandled.delete(promise));
 
 const sessions = new Set();
 const endings = new Set();
@@ -68,7 +68,7 @@ module.exports = {
   mochaHooks: {
     beforeAll() {
       limit(this.test.parent);
-      process.off('unhandledRejection', rethrow).on('unhandledRejection', rethrow); // a worker takes it away
+      process.off('unhandledRejection', reject).on('unhandledRejection', reject); // a worker has taken it away
     },
 
     beforeEach() {
@@ -86,6 +86,9 @@ module.exports = {
         endings.delete(ending);
         await ending();
       }
+      const [error] = unhandled.values();
+      unhandled.clear();
+      if (error !== undefined) throw new Error(`nothing handled a rejection: ${error?.message}`, { cause: error });
     }
   }
 };
