@@ -376,9 +376,32 @@ describe('A loop over a cursor that waits for a query behind it', () => {
     assert.equal(name, 'QuickgresWarning');
     assert.match(
       message,
-      /^"SELECT 7 AS seven" has waited for a second for the end of the cursor "SELECT generate_series\(1, 10\) AS n"/
+      /^"SELECT 7 AS seven" has waited a second for the end of the cursor "SELECT generate_series\(1, 10\) AS n"/
     );
     await cursor.return();
     await Promise.all(behind);
+  });
+
+  it('is named without literals, and a request without a text as such', async () => {
+    shorten(Pipeline, 'patience', 20);
+    const client = await connected();
+    for (const [ask, name] of [
+      [() => client.query("SELECT 'a secret'"), "SELECT '…'"],
+      [() => client.sync(), 'a request']
+    ]) {
+      const warned = once(process, 'warning');
+      const cursor = client.cursor("SELECT 'another', generate_series(1, 10)", [], { batchSize: 2 });
+      await cursor.next();
+      const behind = ask();
+      const [{ message }] = await warned;
+      assert.ok(
+        message.startsWith(
+          `"${name}" has waited a second for the end of the cursor "SELECT '…', generate_series(1, 10)"`
+        ),
+        message
+      );
+      await cursor.return();
+      await behind;
+    }
   });
 });

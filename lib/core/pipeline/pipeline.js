@@ -18,6 +18,7 @@ const { cancelHead } = require('./cancel');
 const { lose, again, mayResend } = require('./errors');
 const { checkBlock, noteCommand } = require('./block');
 const { Phase, Scope, Scopes } = require('./scope');
+const { beginningOf } = require('./sql');
 const { Statements } = require('./statements');
 const { channel, trace, traceFronts } = require('./tracing');
 
@@ -199,14 +200,14 @@ class Pipeline {
   }
 
   /** Names a cursor and what has waited behind it for a second: the loop over the cursor may wait for that. */
-  #expectLoop(owner, { name, text = name }) {
+  #expectLoop(owner, { name = 'a request', text = name }) {
     const { loop } = owner;
     owner.loop = undefined; // it is named once
     const timer = setTimeout(() => {
       if (this.scopes.active !== owner || owner.isOver) return;
       globalThis.process?.emitWarning?.(
-        `"${text}" has waited for a second for the end of the cursor "${loop}", which has the connection: ` +
-          'if the loop waits for it, iterate tx.cursor in a transaction and use tx.query, or use a pool',
+        `"${beginningOf(text)}" has waited a second for the end of the cursor "${beginningOf(loop)}": ` +
+          'if the loop waits for it, use tx.cursor and tx.query in a transaction, or a pool',
         'QuickgresWarning'
       );
     }, Pipeline.patience);
