@@ -376,7 +376,7 @@ describe('A loop over a cursor that waits for a query behind it', () => {
     assert.equal(name, 'QuickgresWarning');
     assert.match(
       message,
-      /^"SELECT 7 AS seven" has waited a second for the end of the cursor "SELECT generate_series\(1, 10\) AS n"/
+      /^"SELECT 7 AS seven" has waited a second for the cursor "SELECT generate_series\(1, 10\) AS n"/
     );
     await cursor.return();
     await Promise.all(behind);
@@ -395,9 +395,7 @@ describe('A loop over a cursor that waits for a query behind it', () => {
       const behind = ask();
       const [{ message }] = await warned;
       assert.ok(
-        message.startsWith(
-          `"${name}" has waited a second for the end of the cursor "SELECT '…', generate_series(1, 10)"`
-        ),
+        message.startsWith(`"${name}" has waited a second for the cursor "SELECT '…', generate_series(1, 10)"`),
         message
       );
       await cursor.return();

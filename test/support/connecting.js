@@ -209,7 +209,9 @@ class Conversation {
     });
     this.#listen(socket);
     await Promise.race([
-      once(socket, 'secure'),
+      once(socket, 'secure').catch(() => {
+        throw OVER; // the client has refused
+      }),
       this.closed.then(() => {
         throw OVER;
       })

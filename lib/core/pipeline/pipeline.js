@@ -206,7 +206,7 @@ class Pipeline {
     const timer = setTimeout(() => {
       if (this.scopes.active !== owner || owner.isOver) return;
       globalThis.process?.emitWarning?.(
-        `"${beginningOf(text)}" has waited a second for the end of the cursor "${beginningOf(loop)}": ` +
+        `"${beginningOf(text)}" has waited a second for the cursor "${beginningOf(loop)}": ` +
           'if the loop waits for it, use tx.cursor and tx.query in a transaction, or a pool',
         'QuickgresWarning'
       );

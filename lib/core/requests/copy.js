@@ -128,8 +128,8 @@ class CopyInRequest extends CopyRequest {
    * @param {function} callback called when the socket has taken them; never if the COPY is over before
    */
   write(pieces, callback) {
-    if (!this.#takesData) return;
     const { socket, writer } = this.scope.pipeline;
+    if (!this.#takesData || socket === null) return;
     // A socket that takes everything at once would let nothing be read meanwhile.
     const taken = () => setImmediate(callback);
     const headers = Buffer.allocUnsafe(5 * pieces.length);
