@@ -311,7 +311,9 @@ describe('A map of decoders', () => {
       { '1e3': () => 0 },
       { 4294967296: () => 0 },
       new Map([['23', () => 0]]),
-      new Map([[2.5, () => 0]])
+      new Map([[2.5, () => 0]]),
+      new Map([[null, () => 0]]),
+      new Map([[NaN, () => 0]])
     ];
     for (const decode of maps) {
       const [key] = decode instanceof Map ? decode.keys() : Object.keys(decode);
