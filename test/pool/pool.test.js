@@ -152,6 +152,18 @@ describe('A Pool', () => {
     assert.deepEqual(row, { pid, path: '"$user", public' });
   });
 
+  it('ends a COPY that the function of connection() has left open, and keeps the connection', async () => {
+    const pool = await opened({ size: 1 });
+    const pidOf = async () => (await pool.query('SELECT pg_backend_pid() AS pid')).rows[0].pid;
+    const pid = await pidOf();
+    await pool.connection(async client => {
+      await client.query('CREATE TEMP TABLE left_open (i int)');
+      await client.query('COPY left_open FROM STDIN');
+      client.copyData(Buffer.from('1\n'));
+    });
+    assert.equal(await pidOf(), pid);
+  });
+
   it('takes the client of connection() back: what was forgotten reaches nobody, whatever it was made of', async () => {
     const pool = await opened({ size: 1 });
     const kept = {};
