@@ -58,8 +58,8 @@ export type WaitReason = 'owner' | 'query';
 /** The events of a pool. None needs a listener. */
 export interface PoolEvents<D extends boolean = true> {
   /**
-   * Fires for each new connection, before any other query. Queries sent in the listener run first; later the client
-   * belongs to the pool's requests.
+   * Fires for each new connection, before any other query. Queries sent in the listener run first; catch their errors,
+   * since the connection may be lost. Later the client belongs to the pool's requests.
    */
   connect: [client: Client<D>];
   /** A connection was lost or could not be made, including that of `listen`. */
