@@ -7,8 +7,12 @@ const { nextTick } = process; // fake timers replace it later
 /** In Cloudflare's Workers `onread` reads once and takes its memory away. */
 const isWorkerd = globalThis.navigator?.userAgent === 'Cloudflare-Workers';
 
-/** Bytes read at a time: few until a read has that many, since V8 collects garbage early for large memory. */
+/**
+ * Bytes read at a time: few until a read has that many, since V8 collects garbage early for large memory, and an idle
+ * connection keeps what its largest read needed.
+ */
 const SMALL = 2048;
+const MIDDLE = 32768;
 const LARGE = 65536;
 
 /**
@@ -50,7 +54,7 @@ class Socket {
    * The option `onread` of net.connect and tls.connect; undefined if none works. Node.js asks `buffer` for memory after
    * each callback, unless the callback throws: then it goes on with what it has, although `next` is another.
    *
-   *     small ──read──▶ callback ──▶ small ──read──▶ callback: it was full ──▶ large ──read──▶ callback ──▶ large …
+   *     small ──read──▶ callback ──▶ small ──read──▶ callback: it was full ──▶ larger ─read──▶ callback ──▶ larger …
    *                                                     └─ it throws ────────▶ small ──read──▶ callback: which one has
    *                                                     the bytes?
    *
@@ -58,14 +62,14 @@ class Socket {
    */
   get onread() {
     if (isWorkerd) return undefined;
-    const small = Buffer.allocUnsafe(SMALL);
-    let used = small;
-    let next = small;
+    let used = Buffer.allocUnsafe(SMALL);
+    let next = used;
     const callback = length => {
-      if (used !== next && (length > SMALL || next.subarray(0, length).some(Boolean))) used = next;
+      if (used !== next && (length > used.length || next.subarray(0, length).some(Boolean))) used = next;
       this.#listener.chunk(used, length);
-      if (next === small && length === SMALL) next = Buffer.alloc(LARGE);
-      if (used !== next) small.fill(0);
+      if (used === next && length === used.length && length < LARGE)
+        next = Buffer.alloc(length === SMALL ? MIDDLE : LARGE);
+      if (used !== next) used.fill(0);
       return true;
     };
     return { buffer: () => next, callback };
@@ -87,14 +91,14 @@ class Socket {
     if (isWorkerd) this.#request = new AbortController().signal;
     // Whether the system copies what it takes at once, as it does for Node.js's own sockets without TLS.
     this.#isPlain = stream._handle && stream.encrypted === undefined;
-    for (const event of Object.keys(this.#events)) stream.on(event, this.#events[event]);
+    for (const event in this.#events) stream.on(event, this.#events[event]);
     stream.setNoDelay?.(true);
   }
 
   /** @returns {import('stream').Duplex} the stream without listeners, for TLS on top of it */
   detach() {
     const { stream } = this;
-    for (const event of Object.keys(this.#events)) stream.removeListener(event, this.#events[event]);
+    for (const event in this.#events) stream.removeListener(event, this.#events[event]);
     this.stream = null;
     return stream;
   }
