@@ -20,9 +20,15 @@ const LATE_ATTEMPT = 1000;
 /** Milliseconds of expected time behind which a query is sent rather than on another connection. */
 const CHEAP = 0.5;
 
+/** How often a text must have been executed for each request that it goes behind. */
+const CAUTION = 4;
+
 /** Whether a query rather goes behind the requests of one connection than of another one: reads, or what needs less. */
 const isBetter = (one, other) =>
   one.writes > 0 === other.writes > 0 ? one.expected <= other.expected : one.writes === 0;
+
+/** A text that was executed a few times may be expected to need too little, so few go behind others. */
+const mayFollow = ({ users }, { known }) => !(users * CAUTION > known?.executions);
 
 const tooLate = tooLong('request', () => ': it waited for a connection');
 
@@ -137,7 +143,7 @@ class Connections {
   #forQuery(use, now) {
     const last = this.#last;
     if (last?.users > 0 && last.expected <= this.#limit && last.writes === 0 && this.#waiting.owner.size === 0)
-      if (!use.isInside && last.mayTake(now)) return last;
+      if (!use.isInside && last.mayTake(now) && mayFollow(last, use)) return last;
     const connection = this.#scan(use, now);
     this.#last = connection;
     this.#limit = connection?.expected > CHEAP ? connection.expected + CHEAP : CHEAP;
@@ -152,7 +158,7 @@ class Connections {
    * 3. if one is or may be opened: there, unless the reads in front of it are answered before that is open;
    * 4. behind those that need least, reads before writes, but not where owners wait for the end of all queries.
    */
-  #scan({ isInside }, now) {
+  #scan(use, now) {
     const { size } = this.#waiting.owner;
     let left = size > 0 && !this.#isGrowing(now) ? Math.min(size, this.#free) : 0; // to owners
     let best, unused;
@@ -162,10 +168,11 @@ class Connections {
       else if (left > 0) left--;
       else if (best === undefined || !isBetter(best, each)) best = each;
     }
-    if (best !== undefined && best.writes === 0 && best.expected <= CHEAP && !isInside) return best;
+    if (best !== undefined && !mayFollow(best, use)) best = undefined;
+    if (best !== undefined && best.writes === 0 && best.expected <= CHEAP && !use.isInside) return best;
     if (unused !== undefined || best === undefined) return unused;
     if (!this.#isGrowing(now)) return best.expected <= best.patience ? best : undefined;
-    if (best.writes > 0 || best.expected > CHEAP + 2 * best.roundTrip || isInside) return undefined;
+    if (best.writes > 0 || best.expected > CHEAP + 2 * best.roundTrip || use.isInside) return undefined;
     if (!this.#all.some(each => each.isOpening)) this.#open();
     return best;
   }

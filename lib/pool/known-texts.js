@@ -23,7 +23,7 @@ class KnownText {
   /** Milliseconds that the server needs on average, and how much the times differ from it. */
   average = UNKNOWN;
   difference = 0;
-  #count = 0;
+  executions = 0;
 
   constructor(text) {
     /** Whether it waits for no lock of a row, as far as the text shows. */
@@ -32,8 +32,8 @@ class KnownText {
 
   /** @param {number} time that the server has needed, in milliseconds */
   answered(time) {
-    const off = this.#count === 0 ? 0 : Math.abs(time - this.average);
-    const weight = Math.max(3 / (++this.#count + 2), WEIGHT);
+    const off = this.executions === 0 ? 0 : Math.abs(time - this.average);
+    const weight = Math.max(3 / (++this.executions + 2), WEIGHT);
     this.average += (time - this.average) * weight;
     this.difference += (off - this.difference) * weight;
   }
