@@ -328,10 +328,10 @@ const onConnection = {
       ])
     );
     const selects = [1, 2, 3].map(() => on.query('SELECT * FROM changing'));
-    await alter;
+    const [, ...results] = await Promise.all([alter, ...selects]);
     for (const {
       rows: [row]
-    } of await Promise.all(selects))
+    } of results)
       assert.equal(row.a, 1);
   },
 

@@ -234,7 +234,7 @@ function checkTogether(result) {
     `${weak} sslnegotiation=direct: use require, verify-ca or verify-full`
   );
   check(!sslkey?.includes('-----BEGIN'), 'sslkey must be the name of a file; a key itself goes in ssl.key');
-  for (const min in BOUNDS)
+  for (const min of Object.keys(BOUNDS))
     check(!(result[min] > result[BOUNDS[min]]), `${min} must not be greater than ${BOUNDS[min]}`);
 }
 
@@ -254,7 +254,7 @@ function startupParameters(values, extra, env) {
     checkNoNul(value, name);
     parameters[name] = value;
   };
-  for (const variable in SESSION_VARIABLES) {
+  for (const variable of Object.keys(SESSION_VARIABLES)) {
     const value = env[variable];
     if (value?.toLowerCase() !== 'default') put(SESSION_VARIABLES[variable], value);
   }

@@ -91,14 +91,14 @@ class Socket {
     if (isWorkerd) this.#request = new AbortController().signal;
     // Whether the system copies what it takes at once, as it does for Node.js's own sockets without TLS.
     this.#isPlain = stream._handle && stream.encrypted === undefined;
-    for (const event in this.#events) stream.on(event, this.#events[event]);
+    for (const event of Object.keys(this.#events)) stream.on(event, this.#events[event]);
     stream.setNoDelay?.(true);
   }
 
   /** @returns {import('stream').Duplex} the stream without listeners, for TLS on top of it */
   detach() {
     const { stream } = this;
-    for (const event in this.#events) stream.removeListener(event, this.#events[event]);
+    for (const event of Object.keys(this.#events)) stream.removeListener(event, this.#events[event]);
     this.stream = null;
     return stream;
   }
