@@ -53,10 +53,8 @@ function checkMode(options, mode) {
       (options[name] || '').toString().toLowerCase() !== (mode[name] || '').toString().toLowerCase()
   );
   if (wrong === undefined) return;
-  throw new UsageError(
-    `${wrong} is the whole transaction's, which was begun ${mode[wrong] === undefined ? `without ${wrong}` : `with ${wrong}: ${mode[wrong]}`}: pass it there`,
-    '25001'
-  );
+  const begun = mode[wrong] === undefined ? `without ${wrong}` : `with ${wrong}: ${mode[wrong]}`;
+  throw new UsageError(`${wrong} is the whole transaction's, which was begun ${begun}: pass it there`, '25001');
 }
 
 /** The error for a function that is running when the connection is lost. */

@@ -21,7 +21,8 @@ const Simple = {
 const STATES = {
   Waiting: {}, // nothing was sent
   // Queries. Servers that send BindComplete before the description go through BoundEarly and DescribingBound.
-  ClosingFirst: { CloseComplete: 'ClosingFirst', ParseComplete: 'Parsed' }, // statements are closed in front of the Parse
+  // Statements are closed in front of the Parse.
+  ClosingFirst: { CloseComplete: 'ClosingFirst', ParseComplete: 'Parsed' },
   Parsing: { ParseComplete: 'Parsed' },
   Parsed: { ParameterDescription: 'Describing', BindComplete: 'BoundEarly' },
   Describing: { RowDescription: 'Binding', NoData: 'Binding' },

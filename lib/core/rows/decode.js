@@ -42,7 +42,10 @@ function checkDecode(decode) {
   return decode;
 }
 
-/** What the readers of a connection do by default. @param {boolean} asObjects whether `rows` are plain objects, as in a pool */
+/**
+ * What the readers of a connection do by default.
+ * @param {boolean} asObjects whether `rows` are plain objects, as in a pool
+ */
 const decodingOf = (config, asObjects) => ({
   decode: config?.decode ?? true,
   isCamel: config?.names === 'camel',

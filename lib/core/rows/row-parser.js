@@ -29,7 +29,8 @@ Object.defineProperties(Members.prototype, {
 const { latin1Slice } = Buffer.prototype;
 
 /**
- * Leaves each underscore that is not between a character and a small letter, so that `sql.values` can give the name back.
+ * Leaves each underscore that is not between a character and a small letter, so that `sql.values` can give the name
+ * back.
  */
 const toCamel = name => name.replace(/(?!^)_([a-z])/g, (_, letter) => letter.toUpperCase());
 
