@@ -264,7 +264,7 @@ class Session extends EventEmitter {
         own(lease, { signal }, text, scope => {
           const portal = openIn(scope);
           resolve(portal);
-          return portal.over?.catch(() => {});
+          return portal.committed.catch(() => {});
         }).catch(reject);
       });
     const open = () => (lease.scope === null ? hold() : openIn(lease.scope));

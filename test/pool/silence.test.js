@@ -135,6 +135,19 @@ describe('Silent connections of a pool', () => {
     assert.equal(await id(), before);
   });
 
+  it('are not those whose cursor is read slowly: the cursor owns its connection until its loop is over', async () => {
+    const { pool } = await silenced({ size: 1 }, 100);
+    const told = [];
+    for await (const { n } of pool.cursor('SELECT generate_series(1, 5) AS n', [], { batchSize: 1 })) {
+      await sleep(100);
+      if (n < 4) told.push(pool.stats.holders[0]); // then the last rows are there, and the transaction is over
+    }
+    assert.deepEqual(
+      told.map(({ owned, text }) => [owned, text]),
+      Array(3).fill([true, 'SELECT generate_series(1, 5) AS n'])
+    );
+  });
+
   it('do not keep the error of a function that throws: it waits for ROLLBACK no longer than 3 s', async () => {
     const { pool, silence } = await silenced();
     const mine = new Error('mine');
