@@ -2,8 +2,16 @@
 
 // Mocha's root hooks. package.json names this file, so that every process has them, whichever test file comes first.
 
+const fs = require('node:fs');
 const { availableParallelism, loadavg } = require('node:os');
 const { patience } = require('./kit');
+
+// Servers of the tests keep their files in memory if 4 GB are free there: a start takes a fifth of the CPU time.
+const MEMORY = '/dev/shm';
+if (process.env.TMPDIR === undefined && fs.existsSync(MEMORY)) {
+  const { bavail, bsize } = fs.statfsSync(MEMORY);
+  if (bavail * bsize > 4e9) process.env.TMPDIR = MEMORY;
+}
 
 /** The limit of a test in milliseconds, which package.json sets. A slow one that names none has a minute. */
 const DEFAULT = 10000;
