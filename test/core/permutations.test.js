@@ -62,8 +62,8 @@ let ids = 0;
 
 /** Three users of a connection, and what has come of them so far. */
 class Line {
-  constructor({ client, lock, server, table, lose }, kind, pace) {
-    Object.assign(this, { client, lock, server, table, lose, kind, pace });
+  constructor({ client, lock, observer, table, lose }, kind, pace) {
+    Object.assign(this, { client, lock, observer, table, lose, kind, pace });
     this.id = ++ids;
     this.controller = new AbortController();
     this.promises = {};
@@ -148,9 +148,10 @@ class Line {
     if (this.is.lost) return;
     const isRunning = this.waiting[0] === 'slow';
     if (!isRunning && !this.is.cancelled) return;
-    const text = `SELECT wait_event_type AS event FROM pg_stat_activity WHERE pid = ${this.client.processId}`;
+    const text = 'SELECT wait_event_type AS event FROM pg_stat_get_activity($1)';
+    const isWaiting = async () => (await this.observer.query(text, [this.client.processId])).rows[0].event === 'Lock';
     await until(
-      async () => ((await this.server.sql(text))[0].event === 'Lock') === isRunning,
+      async () => (await isWaiting()) === isRunning,
       `${isRunning ? 'a' : 'the end of the'} wait for the lock, of ${this.order}`
     );
   }
@@ -185,8 +186,8 @@ class Line {
     await this.client.sync();
     assert.deepEqual((await this.client.query('SELECT 3')).rows[0][0], 3, this.order);
     assert.equal(this.client.pending, 0, this.order);
-    const stored = (await this.server.sql(`SELECT n FROM ${this.table} WHERE abs(n) = ${this.id} ORDER BY n`)).map(
-      ({ n }) => Number(n)
+    const stored = values(
+      await this.observer.query(`SELECT n FROM ${this.table} WHERE abs(n) = $1 ORDER BY n`, [this.id])
     );
     const expected = [];
     if (this.came.transaction === 'done') expected.push(-this.id);
@@ -203,21 +204,20 @@ const some = (all, each) => [...all].filter((_, i) => i % each === 0 || process.
 
 describe('Three users of a connection, in every order of their steps', () => {
   const table = 'permuted';
-  let server;
   before(async () => {
-    server = await sharedServer();
+    const server = await sharedServer();
     await server.sql(`CREATE TABLE IF NOT EXISTS ${table} (n int)`);
   });
 
   for (const kind of Object.keys(KINDS)) {
     for (const pace of ['at once', 'apart']) {
       it(`come to what each must: a ${kind} is aborted, ${pace}`, async () => {
-        const client = await connected();
+        const [client, observer] = [await connected(), await connected()];
         const lock = await held();
         // Two at a time beside the slow one, since all three at once are 180 orders.
         for (const others of [['plain'], ['begin', 'commit']]) {
           for (const order of some(orders([['ask', 'abort'], others, ['release']]), others.length === 1 ? 1 : 6)) {
-            await new Line({ client, lock, server, table }, kind, pace).run(order);
+            await new Line({ client, lock, observer, table }, kind, pace).run(order);
             await lock.hold();
           }
         }
@@ -226,6 +226,7 @@ describe('Three users of a connection, in every order of their steps', () => {
 
     it(`come to what each must: a ${kind} loses its connection`, async () => {
       const { client, proxy } = await proxied();
+      const observer = await connected();
       const lock = await held();
       const lose = () => {
         const { closed } = client;
@@ -234,7 +235,7 @@ describe('Three users of a connection, in every order of their steps', () => {
       };
       client.on('error', () => {});
       for (const order of some(orders([['ask'], ['begin', 'commit'], ['plain'], ['lose']]), 12))
-        await new Line({ client, lock, server, table, lose }, kind, 'apart').run(order);
+        await new Line({ client, lock, observer, table, lose }, kind, 'apart').run(order);
     });
   }
 });

@@ -178,7 +178,7 @@ class Certificates {
       addresses: ['192.0.2.1']
     });
     /** @type {{cert: string, key: string}} for localhost, signed by itself */
-    this.selfSigned = pem(await makeCertificate({ commonName: 'localhost', ...HERE, algorithm }));
+    this.selfSigned = pem(await makeCertificate({ commonName: 'localhost', ...HERE }));
     const stranger = await makeCertificate({ commonName: 'Unknown authority', authority: true });
     /**
      * @type {{cert: string, key: string, ca: string}} for localhost, of an authority (`ca`) that nobody

@@ -6,7 +6,7 @@ const fs = require('node:fs');
 const http = require('node:http');
 const os = require('node:os');
 const { setTimeout: sleep } = require('node:timers/promises');
-const { launchBrowser, skipUnless, startProxy, startServer } = require('pg-test-fixtures');
+const { launchBrowser, skipUnless, startProxy } = require('pg-test-fixtures');
 const { Client } = require('../..');
 const { begin, end, run } = require('../support/demo');
 
@@ -14,15 +14,16 @@ describe('the demo', function () {
   this.timeout(120000);
 
   let demo;
+  let database;
   const lines = [];
 
   before(async () => {
     demo = await begin(lines);
+    [, database] = /^for programs of your own, with a table users: (postgres:\S+)$/m.exec(lines.join('\n'));
   });
   after(() => end(demo));
 
   it('has a server for programs of one’s own while it runs, with the table of the README', async () => {
-    const [, database] = /^for programs of your own, with a table users: (postgres:\S+)$/m.exec(lines.join('\n'));
     const client = new Client(database);
     await client.connect();
     const { rows } = await client.query('SELECT id, name FROM users WHERE email = $1', ['7']);
@@ -32,12 +33,15 @@ describe('the demo', function () {
 
   const get = name => fetch(new URL(name, demo.url));
 
-  it('listens before it loads, and says what it does', () => {
-    assert.match(lines.join('\n'), /^listening on http:\S+\n[^]*loading 100000 sample users[^]*\nready$/);
+  it('listens before it has a database and loads, and says what it does', () => {
+    assert.match(
+      lines.join('\n'),
+      /^listening on http:\S+\n[^]*for programs [^]*\nloading 100000 sample users[^]*\nready$/
+    );
   });
 
   it('gives its page before it has a database, and the rows after that', async () => {
-    const other = await run({ TMPDIR: demo.directory }, [], 'listening');
+    const other = await run({ DATABASE_URL: database }, [], 'listening');
     try {
       assert.match(await (await fetch(other.url)).text(), /<title>/);
       assert.equal((await fetch(new URL('/rows?limit=3', other.url))).status, 200);
@@ -52,7 +56,7 @@ describe('the demo', function () {
     await Promise.race([once(blocker, 'listening'), once(blocker, 'error')]).catch(() => {}); // somebody else has it
     const said = [];
     const { PORT, ...env } = process.env;
-    const other = await run({ ...env, PORT: '', TMPDIR: demo.directory }, said, 'listening');
+    const other = await run({ ...env, PORT: '', DATABASE_URL: database }, said, 'listening');
     try {
       assert.match(said.join('\n'), /^port 8080 is taken: another one is used\nlistening on http:\/\/localhost:\d+\/$/);
       assert.notEqual(new URL(other.url).port, '8080');
@@ -118,16 +122,15 @@ describe('the demo', function () {
   });
 
   describe('whose database is gone', () => {
-    let own, proxy, other;
+    let proxy, other;
     before(async () => {
-      own = await startServer();
-      proxy = await startProxy({ target: own });
+      const { hostname: host, port } = new URL(database);
+      proxy = await startProxy({ target: { host, port: Number(port) } });
       other = await run({ DATABASE_URL: `postgres://postgres@127.0.0.1:${proxy.port}/postgres` });
     });
     after(async () => {
       other?.process.kill('SIGTERM');
       await proxy?.stop();
-      await own?.stop();
     });
     const rowsOf = async name => {
       const response = await fetch(new URL(`${name}?limit=10`, other.url));
@@ -135,9 +138,7 @@ describe('the demo', function () {
     };
 
     it('goes on with a new connection, and without one says what is wrong', async function () {
-      await own.sql(
-        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
-      );
+      proxy.reset();
       while ((await rowsOf('/rows.json'))[0] !== 200) await sleep(50);
       await proxy.stop();
       while ((await rowsOf('/rows'))[0] === 200) await sleep(50);

@@ -54,14 +54,6 @@ describe('statementsOf', () => {
     ])
       assert.deepEqual(statementsOf(text), statements, text);
   });
-
-  it('is linear', () => {
-    for (const piece of ["'", '"', '/*', '--', '$$', '$a', "E'\\", "\\'", '$a$ $b$', ';', '(']) {
-      const text = piece.repeat(1e6);
-      statementsOf(`${text}x`);
-      firstWord(text);
-    }
-  });
 });
 
 describe('rollbacksTo', () => {
@@ -191,14 +183,9 @@ describe('Whatever looks at SQL', () => {
   const { SimpleQueryRequest } = require('../../../lib/core/requests');
   const LENGTH = 3e4; // at which quadratic work takes half a second
 
-  it('takes a literal of 12 million characters', () => {
-    // the stack of a group that repeats has overflowed by then
-    for (const [quote, piece] of [
-      ["'", "''"],
-      ["E'", '\\\\'],
-      ['"', '""']
-    ]) {
-      const literal = quote + piece.repeat(6e6) + quote.at(-1);
+  it('takes a literal of 9 million characters, at which the stack of a group that repeats overflows', () => {
+    for (const quote of ["'", "E'", '"']) {
+      const literal = quote + 'a'.repeat(9e6) + quote.at(-1);
       assert.equal(copyDirection(`COPY (SELECT ${literal}) TO STDOUT`), 'out', quote);
       assert.equal(firstWord(`${literal}; SELECT 1`), quote === "E'" ? 'e' : '', quote);
     }
@@ -217,6 +204,7 @@ describe('Whatever looks at SQL', () => {
       "'",
       "''",
       "E'\\",
+      "\\'",
       '"',
       '""',
       '$',
@@ -224,6 +212,7 @@ describe('Whatever looks at SQL', () => {
       '$a',
       '$a$',
       '$1$',
+      '$a$ $b$',
       '--',
       '--\n',
       ';',
