@@ -4,8 +4,9 @@ const assert = require('node:assert/strict');
 const { once } = require('node:events');
 const { setTimeout: sleep } = require('node:timers/promises');
 const { startHole, startProxy } = require('pg-test-fixtures');
+const { Pipeline } = require('../../lib/core/pipeline');
 const { FakeServer } = require('../support/connecting');
-const { afterTest, endAfterTest } = require('../support/hooks');
+const { afterTest, endAfterTest, shorten } = require('../support/hooks');
 const { Pool } = require('../../lib/pool');
 const { sharedServer } = require('../support');
 const { opened, until } = require('./pools');
@@ -159,6 +160,28 @@ describe('Silent connections of a pool', () => {
       }),
       mine
     );
+  });
+
+  it('with a cursor that was given up are not said to wait for the loop over it', async () => {
+    shorten(Pipeline, 'patience', 20);
+    const { pool, silence } = await silenced({ size: 1 });
+    const controller = new AbortController();
+    const { signal } = controller;
+    const cursor = pool.cursor('SELECT generate_series(1, 10)', [], { batchSize: 1, signal });
+    await cursor.next();
+    await sleep(50); // the next row is there
+    silence();
+    await cursor.next();
+    await new Promise(setImmediate); // the row behind it is asked for
+    const warnings = [];
+    const warn = warning => warnings.push(warning);
+    process.on('warning', warn);
+    const lost = once(pool, 'error');
+    controller.abort();
+    await assert.rejects(cursor.next(), { name: 'AbortError' });
+    await lost; // until then, the pool's own Sync waits behind the cursor
+    process.off('warning', warn);
+    assert.deepEqual(warnings, []);
   });
 
   it('let transactions, functions, cursors and batches with a limit settle, and end() end', async () => {

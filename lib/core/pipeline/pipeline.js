@@ -200,11 +200,12 @@ class Pipeline {
   }
 
   /** Names a cursor and what has waited behind it for a second: the loop over the cursor may wait for that. */
-  #expectLoop(owner, { name = 'a request', text = name }) {
+  #expectLoop(owner, { name, text = name }) {
     const { loop } = owner;
+    if (text === undefined) return; // a Sync, such as a pool sends behind a loop that is over
     owner.loop = undefined; // it is named once
     const timer = setTimeout(() => {
-      if (this.scopes.active !== owner || owner.isOver) return;
+      if (owner.phase !== Phase.OPEN) return;
       globalThis.process?.emitWarning?.(
         `"${beginningOf(text)}" has waited a second for the cursor "${beginningOf(loop)}": ` +
           'if the loop waits for it, use tx.cursor and tx.query in a transaction, or a pool',
