@@ -236,7 +236,7 @@ sql.values = (list, columns) => {
     columns === undefined
       ? listOf(
           columnsOf(rows[0], () => 'rows[0]'),
-          'Object.keys(rows[0])',
+          'the list of the columns of rows[0]',
           1
         )
       : listOf(columns, 'columns', 1);
@@ -258,7 +258,9 @@ sql.values = (list, columns) => {
 sql.set = (object, columns) => {
   const what = () => 'the object';
   const names =
-    columns === undefined ? listOf(columnsOf(object, what), 'Object.keys(object)', 1) : listOf(columns, 'columns', 1);
+    columns === undefined
+      ? listOf(columnsOf(object, what), 'the list of the columns of the object', 1)
+      : listOf(columns, 'columns', 1);
   const [strings, snakes] = stringsFor(names, all => [
     ...all.map((name, index) => `${index === 0 ? '' : ', '}${name} = `),
     ''
