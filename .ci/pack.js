@@ -166,6 +166,8 @@ function linked(text, document, names, { repository: { url } }) {
 
 /** Writes the package into a folder, which must be empty or not there. */
 function packInto(folder) {
+  if (fs.existsSync(folder) && fs.readdirSync(folder).length > 0)
+    throw new Error(`${folder} is not empty: name a new folder for the package`);
   const [{ files }] = JSON.parse(
     execFileSync('npm', ['pack', '--json', '--dry-run', '--ignore-scripts', '--offline'], {
       cwd: ROOT,

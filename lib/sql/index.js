@@ -151,6 +151,14 @@ function columnsOf(object, what) {
   return Object.keys(object);
 }
 
+/** @returns {string[]} the given columns, or an object's own */
+function namesOf(object, columns, what) {
+  if (columns !== undefined) return listOf(columns, 'columns', 1);
+  const names = columnsOf(object, what);
+  if (names.length === 0) throw new TypeError(`${what()} has no properties, whose names would be the columns`);
+  return names;
+}
+
 /**
  * Appends the values of an object's columns to a list. Only objects and errors need a name for a value: a closure for
  * each value doubles the time of 1,000 objects.
@@ -232,14 +240,7 @@ sql.join = (pieces, separator = piece([', '])) => {
 
 sql.values = (list, columns) => {
   const rows = listOf(list, 'rows', 1);
-  const names =
-    columns === undefined
-      ? listOf(
-          columnsOf(rows[0], () => 'rows[0]'),
-          'the list of the columns of rows[0]',
-          1
-        )
-      : listOf(columns, 'columns', 1);
+  const names = namesOf(rows[0], columns, () => 'rows[0]');
   const [head, snakes] = stringsFor(names, all => [all.join(', ')]);
   const parts = [piece(head, [], snakes)];
   checkParameters(rows.length * names.length);
@@ -257,10 +258,7 @@ sql.values = (list, columns) => {
 
 sql.set = (object, columns) => {
   const what = () => 'the object';
-  const names =
-    columns === undefined
-      ? listOf(columnsOf(object, what), 'the list of the columns of the object', 1)
-      : listOf(columns, 'columns', 1);
+  const names = namesOf(object, columns, what);
   const [strings, snakes] = stringsFor(names, all => [
     ...all.map((name, index) => `${index === 0 ? '' : ', '}${name} = `),
     ''

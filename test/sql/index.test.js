@@ -284,7 +284,7 @@ describe('sql', () => {
         [[[1]], /^rows\[0\] is a number/],
         [[[null]], /^rows\[0\] is null/],
         [[[[1]]], /^rows\[0\] is an array/],
-        [[[{}]], /^the list of the columns of rows\[0\] is an empty list/],
+        [[[{}]], /^rows\[0\] has no properties, whose names would be the columns$/],
         [[[{ a: 1 }], []], /^columns is an empty list/],
         [[[{ a: 1 }], 'a'], /^columns is a string/],
         [[[{ a: 1 }, { b: 1 }]], /^column "b" of rows\[1\] is not in rows\[0\]/],
@@ -322,7 +322,7 @@ describe('sql', () => {
       ]);
       assert.deepEqual(plain(sql.set(JSON.parse('{"__proto__":1}'))), ['"__proto__" = $1', [1]]);
       for (const [given, message] of [
-        [[{}], /^the list of the columns of the object is an empty list/],
+        [[{}], /^the object has no properties, whose names would be the columns$/],
         [[{ a: 1 }, []], /^columns is an empty list/],
         [[null], /^the object is null/],
         [[[1]], /^the object is an array/],

@@ -16,7 +16,7 @@ export const change = (id, changes) => sql`UPDATE items SET ${sql(changes)} WHER
 export const buy = (id, buyer) =>
   sql.begin(async sql => {
     const [item] = await sql`UPDATE items SET stock = stock - 1 WHERE id = ${id} RETURNING stock`;
-    if (item.stock < 0) throw new Error('sold out');
+    if (!(item?.stock >= 0)) throw new Error('sold out');
     await sql`INSERT INTO orders VALUES (${id}, ${buyer})`;
   });
 
@@ -28,8 +28,9 @@ export const server = http
       response.setHeader('content-type', 'application/json; charset=utf-8').setHeader('vary', 'accept-encoding');
       if (gzip) response.setHeader('content-encoding', 'gzip');
       response.end(gzip ? gzipSync(json) : json);
-    } catch {
+    } catch (error) {
+      console.error(error);
       response.writeHead(500).end();
     }
   })
-  .listen(process.env.PORT);
+  .listen(process.env.PORT ?? 3000);

@@ -10,22 +10,23 @@ export const find = async name => {
   return item;
 };
 
-export const add = items => pool.query(sql`INSERT INTO items ${sql.values(items)}`);
+export const add = async items => pool.query(sql`INSERT INTO items ${sql.values(items)}`);
 
-export const change = (id, changes) => pool.query(sql`UPDATE items SET ${sql.set(changes)} WHERE id = ${id}`);
+export const change = async (id, changes) => pool.query(sql`UPDATE items SET ${sql.set(changes)} WHERE id = ${id}`);
 
 export const buy = (id, buyer) =>
   pool.transaction(async tx => {
     const [item] = await tx.query(sql`UPDATE items SET stock = stock - 1 WHERE id = ${id} RETURNING stock`);
-    if (item.stock < 0) throw new Error('sold out');
+    if (!(item?.stock >= 0)) throw new Error('sold out');
     await tx.query(sql`INSERT INTO orders VALUES (${id}, ${buyer})`);
   });
 
 export const server = http.createServer(async (request, response) => {
   try {
     await respond(pool, request, response, sql`SELECT id, name, price FROM items ORDER BY id LIMIT ${100}`);
-  } catch {
+  } catch (error) {
+    console.error(error);
     if (!response.headersSent) response.writeHead(500).end();
   }
 });
-server.listen(process.env.PORT);
+server.listen(process.env.PORT ?? 3000);

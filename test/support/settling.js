@@ -8,6 +8,7 @@ const { Writable } = require('node:stream');
 const { setTimeout: sleep } = require('node:timers/promises');
 const { startServer, startProxy, SERVER_VERSION } = require('pg-test-fixtures');
 const { Client } = require('../..');
+const { until: reached } = require('./kit');
 
 /** Within so many milliseconds everything has to settle; twice what connecting may take. */
 const BOUND = 5000;
@@ -140,7 +141,7 @@ const CONNECTED = {
     });
     keep(client.query(WIDE, [], { stream: slow, ...limits }));
     keep(client.queryTo(slow, 'SELECT 1', [], { end: false, ...limits }));
-    while (taken === 0) await sleep(1);
+    await reached(() => taken > 0, 'the slow stream takes something');
   }
 };
 

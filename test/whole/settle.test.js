@@ -48,10 +48,11 @@ const ALONE = {
 const APART = [['silence'], ['SIGKILL', 'pg_terminate_backend']];
 
 /** Runs faults in every state, in a process of their own. */
-async function settle(faults) {
+async function settle(faults, children) {
   const child = spawn(process.execPath, [path.join(__dirname, '../support/settling.js'), ...faults], {
     stdio: ['ignore', 'pipe', 'inherit']
   });
+  children.push(child);
   let output = '';
   let done = 0;
   child.stdout.setEncoding('utf8').on('data', text => {
@@ -74,14 +75,19 @@ async function settle(faults) {
 describe('Whatever happens to the connection, every promise settles, once, and nothing is left', function () {
   this.timeout(300000);
   const all = {};
+  const children = [];
 
   before(() => {
     const rest = Object.keys(FAULTS).filter(fault => !APART.flat().includes(fault));
     for (const faults of [rest, ...APART]) {
-      const settled = settle(faults);
+      const settled = settle(faults, children);
       settled.catch(() => {});
       for (const fault of faults) all[fault] = settled;
     }
+  });
+
+  after(() => {
+    for (const child of children) child.kill('SIGKILL');
   });
 
   for (const fault of Object.keys(FAULTS)) {
