@@ -177,32 +177,33 @@ class Pool extends EventEmitter {
     if (this.ending) throw new Error(ENDED);
     const since = performance.now();
     if (this._state.freed !== undefined) await this._state.freed;
-    return new Promise((resolve, reject) => {
-      const lend = (client, entry) =>
-        new Promise(giveBack => {
-          resolve(this._lend(entry, giveBack, () => over));
-        });
-      const over = this._own(connection => this._use(connection, lend, since)).catch(error => reject(errorOf(error)));
+    const loan = { over: undefined }; // resolves when the connection is free again
+    return new Promise((taken, reject) => {
+      const lend = (client, entry) => this._lend(entry, loan, taken);
+      loan.over = this._own(connection => this._use(connection, lend, since)).catch(error => reject(errorOf(error)));
     }).catch(rejectAgain);
   }
 
   /**
-   * @param {function(Promise|undefined)} giveBack takes what goes on after the release
-   * @param {function(): Promise} over when the connection is free
-   * @returns {Client} with the method `release`
+   * Gives a client the method `release`.
+   * @param {{over: Promise}} loan see _take
+   * @param {function(Client)} taken gets the client
+   * @returns {Promise} resolves when it is released, and its Submittable over
    */
-  _lend(entry, giveBack, over) {
+  _lend(entry, loan, taken) {
     const { client } = entry;
     client.off('error', entry.fail);
-    const release = destroy => {
-      if (entry.release !== release)
-        throw new Error('Release called on client which has already been released to the pool.');
-      entry.release = undefined;
-      this._takeBack(entry, destroy);
-      giveBack(client.submitted);
-      if (!client.submitted) this._free(over());
-    };
-    return Object.assign(client, { release: (entry.release = release) });
+    return new Promise(giveBack => {
+      const release = destroy => {
+        if (entry.release !== release)
+          throw new Error('Release called on client which has already been released to the pool.');
+        entry.release = undefined;
+        this._takeBack(entry, destroy);
+        giveBack(client.submitted);
+        if (!client.submitted) this._free(loan.over);
+      };
+      taken(Object.assign(client, { release: (entry.release = release) }));
+    });
   }
 
   _takeBack(entry, destroy) {
@@ -270,14 +271,16 @@ class Pool extends EventEmitter {
   async _share(query, values) {
     const { pool } = this._state;
     const since = performance.now();
-    const work = given => async (client, entry) => {
-      try {
-        return await client.query(given, values);
-      } finally {
-        this._released(entry);
-      }
+    const ask = (connection, given) => {
+      const work = async (client, entry) => {
+        try {
+          return await client.query(given, values);
+        } finally {
+          this._released(entry);
+        }
+      };
+      return this._use(connection, work, since);
     };
-    const ask = (connection, given) => this._use(connection, work(given), since);
     try {
       return await pool.lease.run(
         'shared',
