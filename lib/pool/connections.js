@@ -37,12 +37,6 @@ const isFinal = error =>
   /^(?:0A|22|28|3D|42)/.test(error.code) ||
   ![ConnectionError, PostgresError, TimeoutError, AggregateError].some(each => error instanceof each);
 
-/**
- * Whether the server closed the connection because of a request, such as BEGIN in PgBouncer's statement mode; others
- * still work.
- */
-const isRefusal = error => error instanceof PostgresError && error.code === '08P01';
-
 /** The connections of a pool: which request gets which, and when they are opened, closed and replaced. */
 class Connections {
   #all = [];
@@ -204,7 +198,7 @@ class Connections {
     const wait = { why: kind, waiting: this.#waiting.size, waited: undefined };
     const over = async () => {
       try {
-        await promise;
+        await promise; // whose connection is no plain data
       } finally {
         wait.waited = performance.now() - since;
       }
@@ -293,7 +287,7 @@ class Connections {
   #closed(connection, error) {
     this.#all.splice(this.#all.indexOf(connection), 1);
     const { hasAnswered, isOpening } = connection;
-    if (isOpening || (!hasAnswered && error !== undefined && !isRefusal(error))) this.#pause(error);
+    if (isOpening || (!hasAnswered && error !== undefined)) this.#pause(error);
     const isOver =
       error !== undefined &&
       isOpening && // after 57P03, the server is starting, a later attempt succeeds

@@ -304,10 +304,10 @@ describe('What a mode of PgBouncer cannot carry', () => {
     await client.end();
   });
 
-  it('in statement mode is a transaction, which each one in a pool is told without a pause for new connections', async () => {
+  it('in statement mode is a transaction, which each one in a pool is told', async () => {
     await through('statement');
     const pool = new Pool({ ...bouncers[0].config, statement_cache: 0 }, { size: 1, acquire_timeout: 5000 });
-    const texts = Array.from({ length: 12 }, (_, i) => (i % 2 ? 'SELECT 1' : 'SELECT 1 / 0'));
+    const texts = ['SELECT 1', 'SELECT 1 / 0', 'SELECT 1'];
     const results = await Promise.allSettled(texts.map(text => pool.transaction(tx => tx.query(text))));
     for (const { reason } of results)
       assert.match(`${reason.code} ${reason.cause.message}`, /^08P01 transaction blocks not allowed/);
