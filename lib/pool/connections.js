@@ -367,7 +367,7 @@ class Connections {
     for (const { client } of this.#all.filter(each => each.isOpening)) client.destroy();
     for (const { client } of this.#all) client.ref();
     await Promise.all(this.#all.map(({ client }) => client.end()));
-    clearTimeout(this.#outage?.pause);
+    this.#resume();
     this.#alarm.stop();
   }
 

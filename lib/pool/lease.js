@@ -15,6 +15,7 @@ const { keep } = require('../core/options');
 const { ownTypesFor } = require('../core/requests');
 const { checkDecode, decodingOf } = require('../core/rows');
 const { Connections } = require('./connections');
+const { KnownTexts } = require('./known-texts');
 
 /** How many connections one request may lose. */
 const ATTEMPTS = 5;
@@ -47,7 +48,6 @@ function refuseLasting(text) {
  * first. See Scope.run.
  */
 class PoolLease extends Connections {
-  #learns;
   #ending = []; // the resolvers of end()
   #pending = 0;
 
@@ -56,7 +56,8 @@ class PoolLease extends Connections {
     checkDecode(config?.decode);
     super(config, options, emit);
     this.scope = null;
-    this.#learns = options.size > 1; // a request of a pool of one has no other connection
+    /** How long texts need; a request of a pool of one has no other connection. */
+    this.knownTexts = options.size > 1 ? new KnownTexts() : undefined;
     /** See Pipeline. */
     this.common = {
       ...options.common,
@@ -85,7 +86,7 @@ class PoolLease extends Connections {
    */
   async run(need, options, work, mayRepeat, text) {
     const { statement_timeout: time, idempotent = false } = options;
-    const known = text !== undefined && this.#learns ? this.common.knownTexts.of(text) : undefined;
+    const known = text === undefined ? undefined : this.knownTexts?.of(text);
     const since = time === undefined ? 0 : performance.now() - (options.waited ?? 0);
     let isSent = false; // by an earlier attempt
     this.checkOpen();

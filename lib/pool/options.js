@@ -1,6 +1,5 @@
 'use strict';
 
-const { KnownTexts } = require('./known-texts');
 const { checkCount, checkOptions } = require('../core/options');
 
 const DEFAULTS = { size: 10, acquire_timeout: 30000, idle_timeout: 30000, max_lifetime: 1800000 };
@@ -24,7 +23,7 @@ const POLICY = { reserved: 1, least: 0, silence: 2000, exitsOnIdle: true, isPati
  */
 function optionsOf(options) {
   checkOptions(options, OPTIONS);
-  const all = { common: { isPooled: false, knownTexts: new KnownTexts(), silent: new Map() }, policy: { ...POLICY } };
+  const all = { common: { isPooled: false, silent: new Map() }, policy: { ...POLICY } };
   for (const name of OPTIONS) {
     const what = name.includes('_') ? `${name}, in milliseconds,` : name;
     all[name] = checkCount(options[name] ?? DEFAULTS[name], what, name === 'size' ? 1 : 0);

@@ -44,7 +44,7 @@ async function run(code, options = {}) {
 
 /** Makes a pool know a text that has needed so many milliseconds whenever it was executed. */
 function executed(pool, text, time) {
-  const known = pool.lease.common.knownTexts.of(text);
+  const known = pool.lease.knownTexts.of(text);
   for (let i = 0; i < 1000; i++) known.answered(time);
 }
 
@@ -69,7 +69,7 @@ describe('The connections of a pool', () => {
       await until(() => pool.stats.idle === 9);
       const { call, release } = await held();
       const text = `${ID}, ${call}`;
-      for (let i = 0; i < 5; i++) pool.lease.common.knownTexts.of(text).answered(0); // a round trip was measured too long
+      for (let i = 0; i < 5; i++) pool.lease.knownTexts.of(text).answered(0); // a round trip was measured too long
       const asked = Array.from({ length: 40 }, () => pool.query(text));
       await until(() => pool.stats.connected === 10 && pool.stats.idle === 0);
       assert.ok(pool.stats.waiting >= 20, inspect(pool.stats));
@@ -99,7 +99,7 @@ describe('The connections of a pool', () => {
       const pool = await opened();
       const { call, release } = await held();
       const text = `${ID}, ${call}`;
-      pool.lease.common.knownTexts.of(text).answered(1000);
+      pool.lease.knownTexts.of(text).answered(1000);
       const asked = Array.from({ length: 12 }, () => pool.query(text));
       await until(() => pool.stats.pending === 10);
       assert.equal(pool.stats.waiting, 2);
@@ -197,7 +197,7 @@ describe('The connections of a pool', () => {
 
     it('are not held up by what the program itself was busy with', async () => {
       const pool = await opened();
-      const known = pool.lease.common.knownTexts.of(ID);
+      const known = pool.lease.knownTexts.of(ID);
       let took = 0;
       for (let i = 0; i < 20; i++) {
         const begun = performance.now();
@@ -1012,7 +1012,7 @@ describe('The connections of a pool', () => {
       let over = false;
       const opening = once(pool, 'connect');
       const text = 'SELECT pg_sleep(0.001)';
-      Object.assign(pool.lease.common.knownTexts.of(text), { average: 9, executions: 1000, answered() {} }); // not twice in 10 ms
+      Object.assign(pool.lease.knownTexts.of(text), { average: 9, executions: 1000, answered() {} }); // not twice in 10 ms
       const asked = Array.from({ length: 5 }, async () => {
         while (!over) await pool.query(text);
       });
