@@ -60,13 +60,6 @@ function render(root, isCamel = false) {
   }
 }
 
-function checkParameters(count) {
-  if (count > 65535)
-    throw new RangeError(
-      `${count} parameters: a query takes at most 65535; use copyFrom, or unnest with a list for each column`
-    );
-}
-
 /**
  * @param {string[]} [columns] in place of the strings, where names are in camel case: with those of the server
  * @returns {Array} a frozen `[text, values]`
@@ -80,7 +73,10 @@ function piece(strings, parts = [], columns = undefined) {
     node.size += nested?.size ?? 0;
     if (nested?.renamed !== undefined) node.renamed = renamed;
   }
-  checkParameters(node.parameters);
+  if (node.parameters > 65535)
+    throw new RangeError(
+      `${node.parameters} parameters: a query takes at most 65535; use copyFrom, or unnest with a list for each column`
+    );
   if (node.size <= SMALL) return Object.freeze(new Piece(Object.defineProperties(render(node), NOT_SENT), node));
   let rendered;
   const element = index => ({ enumerable: true, get: () => (rendered ??= render(node))[index] });
@@ -243,7 +239,6 @@ sql.values = (list, columns) => {
   const names = namesOf(rows[0], columns, () => 'rows[0]');
   const [head, snakes] = stringsFor(names, all => [all.join(', ')]);
   const parts = [piece(head, [], snakes)];
-  checkParameters(rows.length * names.length);
   rows.forEach((row, index) => {
     const what = () => `rows[${index}]`;
     const other = columns === undefined && columnsOf(row, what).find(name => !Object.hasOwn(rows[0], name));
