@@ -9,6 +9,7 @@ const { Client } = require('../../..');
 const { Pool } = require('../../../lib/pool');
 const { connected, sharedServer } = require('../../support');
 const { afterTest } = require('../../support/hooks');
+const { until } = require('../../support/kit');
 
 const channel = tracingChannel('quickgres:query');
 const MESSAGES = ['start', 'end', 'asyncStart', 'asyncEnd', 'error'];
@@ -180,8 +181,8 @@ describe('diagnostics', () => {
       });
     });
     await begun;
-    const before = performance.now();
     const waiting = pool.query('SELECT 12');
+    const before = performance.now();
     assert.equal(told('SELECT 12').names, 'start end');
     assert.equal(told('SELECT 12').operation.waited, undefined);
     await new Promise(setImmediate);
@@ -193,6 +194,21 @@ describe('diagnostics', () => {
     assert.ok(operation.waited >= least && operation.duration > operation.waited, inspect(operation));
     assert.equal(events.filter(([, { text }]) => text === 'SELECT 12').length, 4);
     await pool.end();
+  });
+
+  it('tells why a stream of COPY was destroyed', async () => {
+    const client = await connected();
+    const mine = new Error('mine');
+    for (const [error, reason, n] of [
+      [undefined, /^AbortError: the stream was destroyed$/, 1],
+      [mine, /^Error: mine$/, 2]
+    ]) {
+      const text = `COPY (SELECT ${n}) TO STDOUT`;
+      const stream = client.copyTo(text).on('error', () => {});
+      stream.destroy(error);
+      await until(() => told(text).names.endsWith('asyncEnd'));
+      assert.match(String(told(text).operation.error), reason);
+    }
   });
 
   it('tells of what failed without a connection, with its text', async () => {
