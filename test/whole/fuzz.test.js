@@ -3,7 +3,7 @@
 const { fuzz } = require('../support/fuzz');
 
 /** For how long; a script goes on for longer: `node test/support/fuzz.js 600`. */
-const SECONDS = Number(process.env.FUZZ_SECONDS || (process.env.CI ? 8 : 3));
+const SECONDS = Number(process.env.FUZZ_SECONDS || 3);
 
 /** The first round's seed; a failure tells that of its round. */
 const SEED = Number(process.env.FUZZ_SEED || Math.floor(Math.random() * 2 ** 31));

@@ -49,6 +49,20 @@ async function locked(client, work) {
 }
 
 describe('copyFrom', () => {
+  it('asks to wait at 262,144 bytes, or 1,024 rows, unless highWaterMark says otherwise', async () => {
+    const client = await connected();
+    await client.query('CREATE TEMP TABLE waiting (a int)');
+    for (const [options, limit] of [
+      [{}, 262144],
+      [{ columns: ['a'] }, 1024],
+      [{ highWaterMark: 5 }, 5]
+    ]) {
+      const stream = client.copyFrom('COPY waiting FROM STDIN', options);
+      assert.equal(stream.writableHighWaterMark, limit);
+      await pipeline([], stream);
+    }
+  });
+
   let client;
   beforeEach(async () => {
     client = await connected();
@@ -396,7 +410,7 @@ describe('copyFrom', () => {
     const FATAL = message('E', 'SFATAL\0VFATAL\0C57P01\0Mterminating connection\0\0');
 
     it('fails once where the server takes data and ends in one packet', async () => {
-      for (let i = 0; i < 100; i++) {
+      for (let i = 0; i < 36; i++) {
         const client = await answering(COPY_IN, FATAL);
         const stream = client.copyFrom('COPY numbers FROM STDIN');
         if (i % 4 > 0) stream.write('1\n'.repeat(10 ** ((i % 4) + 2)));
@@ -407,7 +421,7 @@ describe('copyFrom', () => {
 
     it('fails once when the client is destroyed, at whatever moment', async () => {
       const { config } = await sharedServer();
-      for (let i = 0; i < 150; i++) {
+      for (let i = 0; i < 45; i++) {
         const client = new Client(config);
         await client.connect();
         client.query('CREATE TEMP TABLE numbers (a int)').catch(() => {});
@@ -425,7 +439,7 @@ describe('copyFrom', () => {
     it('fails once when its backend is terminated, at whatever moment', async () => {
       const server = await sharedServer();
       const killer = await connected();
-      for (let i = 0; i < 100; i++) {
+      for (let i = 0; i < 40; i++) {
         const client = new Client(server.config);
         await client.connect();
         await client.query('CREATE TEMP TABLE numbers (a int)');

@@ -273,7 +273,7 @@ describe('JSON of a result', () => {
   it('has values of any length, and rows that are longer than what is read at once', async () => {
     const client = await connected();
     const next = seeded(5);
-    for (const length of [6143, 6144, 6145, 12287, 12289, 65536, 200001, 1000001]) {
+    for (const length of [6143, 6144, 6145, 12287, 12289, 65536, 200001]) {
       const bytes = Buffer.from(Array.from({ length }, () => next() * 256));
       const string = bytes.latin1Slice().replaceAll('\0', '"').slice(0, length);
       const rows = [
