@@ -385,7 +385,10 @@ describe('copyFrom', () => {
       undefined,
       "COPY stdin FROM PROGRAM 'echo stdin from stdin >/dev/null; echo 5'"
     ]) {
-      assert.throws(() => client.copyFrom(text), TypeError);
+      assert.throws(() => client.copyFrom(text), {
+        name: 'TypeError',
+        message: text === undefined ? 'text must be a string, not undefined' : 'copyFrom takes COPY … FROM STDIN'
+      });
     }
   });
 

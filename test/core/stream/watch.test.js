@@ -6,7 +6,7 @@ const http = require('node:http');
 const { Duplex, PassThrough, Writable } = require('node:stream');
 const { setImmediate: turn } = require('node:timers/promises');
 const { Target } = require('../../../lib/core/stream');
-const { watch } = require('../../../lib/core/stream/watch');
+const { unwatch, watch } = require('../../../lib/core/stream/watch');
 
 const ended = stream => new Promise(resolve => watch(stream, resolve));
 
@@ -57,6 +57,21 @@ describe('watch', () => {
     assert.equal(await ended(finished), undefined);
     assert.ok((await ended(closed)) instanceof Error);
     assert.equal(await ended(failed), broken);
+  });
+
+  it('tells nothing more to a callback that was taken away, and still tells the one that is there', async () => {
+    const told = [];
+    const [one, other] = ['one', 'other'].map(name => () => told.push(name));
+    for (const [callback, expected] of [
+      [one, []],
+      [other, ['one']]
+    ]) {
+      const stream = new PassThrough();
+      watch(stream, one);
+      unwatch(stream, callback);
+      await once(stream.destroy(), 'close');
+      assert.deepEqual(told, expected);
+    }
   });
 
   it('has one listener of each kind at an HTTP response, and none when that is over', async () => {
