@@ -50,10 +50,10 @@ describe('respond', () => {
     );
   });
 
-  describe('with a client that reads a gigabyte at 1 MB/s for a while, then at full speed', () => {
+  describe('with a client that reads half a gigabyte at 1 MB/s for a while, then at full speed', () => {
     it('keeps memory flat', async () => {
       const { length, most } = await watchAlone((await sharedServer()).url, 'respond', 4);
-      assert.ok(length > 1e9, `${length} bytes were read`);
+      assert.ok(length > 5e8, `${length} bytes were read`);
       assert.ok(most < FLAT, `${most} MB`);
     });
   });

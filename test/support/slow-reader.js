@@ -1,6 +1,6 @@
 'use strict';
 
-// What a gigabyte costs a server in memory when its reader takes 1 MB/s for a while, then the rest at full speed.
+// What half a gigabyte costs a server in memory when its reader takes 1 MB/s for a while, then the rest at full speed.
 // As a program it watches each way of sending rows for 20 seconds; the tests run it for fewer.
 //
 //   [GIGABYTES=5] node test/support/slow-reader.js [seconds [way …]]
@@ -12,13 +12,13 @@ const { Readable, Transform } = require('node:stream');
 const { pipeline } = require('node:stream/promises');
 const { promisify } = require('node:util');
 
-const GIGABYTES = Number(process.env.GIGABYTES ?? 1);
+const GIGABYTES = Number(process.env.GIGABYTES ?? 0.5);
 
-/** A million rows of a kilobyte, or so many million, which the server makes as it goes. */
-const GIGABYTE = `SELECT generate_series(1, ${GIGABYTES * 1e6}) AS i, repeat('x', 1000) AS x`;
+/** Rows of a kilobyte, which the server makes as it goes. */
+const ROWS = `SELECT generate_series(1, ${GIGABYTES * 1e6}) AS i, repeat('x', 1000) AS x`;
 
 /**
- * How much a process may grow by, in MB, and its memory be called flat: what a gigabyte leaves for the collector
+ * How much a process may grow by, in MB, and its memory be called flat: what so many rows leave for the collector
  * waits until V8's young generation is full, which may have 48 MB, on Node.js 26 more
  * than 64: where memory is used again and again, nothing else makes it collect.
  */
@@ -40,14 +40,14 @@ const READER = `
 
 /** How a handler can answer with the rows. */
 const WAYS = {
-  queryTo: (client, request, response) => client.queryTo(response, GIGABYTE),
-  json: (client, request, response) => client.queryTo(response, GIGABYTE, [], { as: 'json' }),
-  respond: (client, request, response) => require('../../lib/http').respond(client, request, response, GIGABYTE),
-  copyTo: (client, request, response) => pipeline(client.copyTo(`COPY (${GIGABYTE}) TO STDOUT`), response),
+  queryTo: (client, request, response) => client.queryTo(response, ROWS),
+  json: (client, request, response) => client.queryTo(response, ROWS, [], { as: 'json' }),
+  respond: (client, request, response) => require('../../lib/http').respond(client, request, response, ROWS),
+  copyTo: (client, request, response) => pipeline(client.copyTo(`COPY (${ROWS}) TO STDOUT`), response),
   cursor: (client, request, response) =>
     pipeline(async function* () {
       let text = '';
-      for await (const row of client.cursor(GIGABYTE, [], { batchSize: 100 })) {
+      for await (const row of client.cursor(ROWS, [], { batchSize: 100 })) {
         text += `${row.i},${row.x}\n`;
         if (text.length < 16384) continue;
         yield text;
@@ -57,7 +57,7 @@ const WAYS = {
     }, response),
   readable: (client, request, response) =>
     pipeline(
-      Readable.from(client.cursor(GIGABYTE, [], { batchSize: 100 })),
+      Readable.from(client.cursor(ROWS, [], { batchSize: 100 })),
       new Transform({
         writableObjectMode: true,
         transform(row, encoding, callback) {
@@ -69,7 +69,7 @@ const WAYS = {
 };
 
 /**
- * Serves a gigabyte to a reader in another process.
+ * Serves the rows to a reader in another process.
  * @param {function(IncomingMessage, ServerResponse): Promise} handler
  * @param {number} seconds to read slowly
  * @returns {Promise<{length: number, slow: number, most: number}>} bytes read, and by how many MB this process grew
@@ -139,7 +139,7 @@ async function main(seconds, ways) {
   }
 }
 
-module.exports = { FLAT, GIGABYTE, GIGABYTES, watchAlone };
+module.exports = { FLAT, ROWS, GIGABYTES, watchAlone };
 
 if (require.main === module) {
   const [seconds = 20, ...ways] = process.argv.slice(2);

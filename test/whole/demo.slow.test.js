@@ -6,7 +6,7 @@ const path = require('node:path');
 const { launchBrowser, skipUnless } = require('pg-test-fixtures');
 const { begin, end } = require('../support/demo');
 
-const ROWS = 100000;
+const ROWS = 20000;
 const ARTEFACTS = path.join(__dirname, '../artefacts');
 
 describe('the demo', function () {
@@ -97,7 +97,7 @@ describe('the demo', function () {
       ]) {
         const panel = page.locator(`#${kind}-panel`);
         assert.match(await panel.locator('h2').innerText(), new RegExp(`^${title}`));
-        assert.equal(await panel.locator('output').innerText(), '100,000');
+        assert.equal(await panel.locator('output').innerText(), '20,000');
         assert.deepEqual(await panel.locator('dt').allInnerTexts(), [
           'first row',
           'all rows',
@@ -132,20 +132,20 @@ describe('the demo', function () {
       });
       assert.ok(rows > 5 && rows < 100, `${rows}`);
       const row = await page.evaluate(i => window.demo.row(i), ROWS - 1);
-      assert.deepEqual(last, ['100,000', ...Object.values(row).map(String)]);
-      await page.fill('#row', '50,000');
+      assert.deepEqual(last, ['20,000', ...Object.values(row).map(String)]);
+      await page.fill('#row', '10,000');
       await page.click('#go button');
-      assert.match(await page.locator('#where').innerText(), /^50,000 to /);
+      assert.match(await page.locator('#where').innerText(), /^10,000 to /);
       assert.equal(await page.locator('#no-row').innerText(), '');
     });
 
     it('says of a row that there is not what there is', async () => {
-      for (const row of ['0', '100001', '-1', '1.5', 'x', '', '1e3', '1'.repeat(400)]) {
+      for (const row of ['0', '20001', '-1', '1.5', 'x', '', '1e3', '1'.repeat(400)]) {
         await page.fill('#row', row);
         await page.click('#go button');
-        assert.equal(await page.locator('#no-row').innerText(), `no row “${row}”: rows are 1 to 100,000`);
+        assert.equal(await page.locator('#no-row').innerText(), `no row “${row}”: rows are 1 to 20,000`);
       }
-      assert.match(await page.locator('#where').innerText(), /^50,000 to /);
+      assert.match(await page.locator('#where').innerText(), /^10,000 to /);
       await page.fill('#row', '7');
       await page.click('#go button');
       assert.equal(await page.locator('#no-row').innerText(), '');

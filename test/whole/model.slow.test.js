@@ -3,7 +3,7 @@
 const { runRounds } = require('../support/rounds');
 
 /** For how long, in seconds; `MODEL_SECONDS=3600` for a real search. */
-const SECONDS = Number(process.env.MODEL_SECONDS || (process.env.CI ? 60 : 10));
+const SECONDS = Number(process.env.MODEL_SECONDS || (process.env.CI ? 20 : 10));
 
 /** The first round's seed, always the same in continuous integration. A failure tells that of its round. */
 const SEED = Number(process.env.MODEL_SEED || (process.env.CI ? 1 : Math.floor(Math.random() * 2 ** 32)));

@@ -22,24 +22,3 @@ describe('query', () => {
     assert.equal(row[1], 1);
   });
 });
-
-describe('Pipelined queries', () => {
-  it('of one loop are a million, and come back in order with the right rows', async function () {
-    this.timeout(120_000);
-    const client = await connected();
-    const count = 1_000_000;
-    let next = 0;
-    let wrong = 0;
-    await new Promise((resolve, reject) => {
-      for (let i = 0; i < count; i++) {
-        client.query('SELECT $1::int4', [i]).then(({ rows }) => {
-          if (rows.length !== 1 || rows[0][0] !== i || i !== next) wrong++;
-          if (++next === count) resolve();
-        }, reject);
-      }
-      assert.equal(client.pending, count);
-    });
-    assert.equal(wrong, 0);
-    assert.equal(client.pending, 0);
-  });
-});

@@ -16,9 +16,9 @@ describe('copyTo', () => {
     assert.equal(length, 100000001);
   });
 
-  it('keeps memory flat while its reader takes 1 MB/s of a gigabyte, and after', async () => {
+  it('keeps memory flat while its reader takes 1 MB/s of half a gigabyte, and after', async () => {
     const { length, most } = await watchAlone((await sharedServer()).url, 'copyTo', 2);
-    assert.ok(length > 1e9);
+    assert.ok(length > 5e8);
     assert.ok(most < FLAT, `${most} MB`);
   });
 });

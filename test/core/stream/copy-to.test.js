@@ -6,7 +6,7 @@ const { PassThrough, Readable } = require('node:stream');
 const { pipeline } = require('node:stream/promises');
 const { setTimeout: sleep } = require('node:timers/promises');
 const { PostgresError, ConnectionError } = require('../../..');
-const { GIGABYTE } = require('../../support/slow-reader');
+const { ROWS } = require('../../support/slow-reader');
 const { connected, proxied } = require('../../support');
 const { collect, goesOn, isIdle } = require('../../support/copy-streams');
 const { failing } = require('../../support/kit');
@@ -66,7 +66,7 @@ describe('copyTo', () => {
   it('cancels the COPY when the loop is left, when it is destroyed and when its signal aborts', async () => {
     const client = await connected();
     const controller = new AbortController();
-    const text = `COPY (${GIGABYTE}) TO STDOUT`;
+    const text = `COPY (${ROWS}) TO STDOUT`;
     for await (const chunk of client.copyTo(text)) if (chunk) break;
     await goesOn(client);
     const destroyed = client.copyTo(text);
@@ -137,13 +137,13 @@ describe('copyTo', () => {
   it('rejects in a pipeline whose target fails', async () => {
     const client = await connected();
     const target = failing(new Error('disk full'));
-    await assert.rejects(pipeline(client.copyTo(`COPY (${GIGABYTE}) TO STDOUT`), target), /disk full/);
+    await assert.rejects(pipeline(client.copyTo(`COPY (${ROWS}) TO STDOUT`), target), /disk full/);
     await goesOn(client);
   });
 
   it('fails when the connection is lost', async () => {
     const { client, wire } = await proxied();
-    const stream = client.copyTo(`COPY (${GIGABYTE}) TO STDOUT`);
+    const stream = client.copyTo(`COPY (${ROWS}) TO STDOUT`);
     await once(stream, 'data');
     wire.reset();
     await assert.rejects(once(stream, 'end'), ConnectionError);
@@ -177,7 +177,7 @@ describe('copyTo', () => {
 
   it('does not keep a transaction waiting whose function has returned', async () => {
     const client = await connected();
-    for (const open of [tx => tx.copyTo(`COPY (${GIGABYTE}) TO STDOUT`), tx => tx.copyFrom('COPY inside FROM STDIN')]) {
+    for (const open of [tx => tx.copyTo(`COPY (${ROWS}) TO STDOUT`), tx => tx.copyFrom('COPY inside FROM STDIN')]) {
       let error;
       const result = client.transaction(async tx => {
         await tx.query('CREATE TEMP TABLE inside (a int)');

@@ -13,7 +13,7 @@ const { setTimeout: sleep } = require('node:timers/promises');
 const zlib = require('node:zlib');
 const { skipUnless } = require('pg-test-fixtures');
 const { Client, AbortError, ConnectionError, PostgresError } = require('../../..');
-const { GIGABYTE } = require('../../support/slow-reader');
+const { ROWS } = require('../../support/slow-reader');
 const {
   ANSWER,
   activity,
@@ -127,7 +127,7 @@ describe('queryTo', () => {
     it('tells the reader that the connection was lost, and nothing of where to', async () => {
       const { client, wire } = await proxied();
       const target = slow({ highWaterMark: 1 });
-      const result = client.queryTo(target, GIGABYTE);
+      const result = client.queryTo(target, ROWS);
       await target.asked();
       wire.reset();
       target.hurry();
@@ -410,7 +410,7 @@ describe('queryTo', () => {
     it('does not read the connection once the buffer is full, so that little is in memory, and others wait', async () => {
       const client = await connected();
       const target = slow();
-      const result = client.queryTo(target, GIGABYTE);
+      const result = client.queryTo(target, ROWS);
       await target.asked();
       let answered = false;
       const other = client.query('SELECT 1').then(() => {
@@ -431,7 +431,7 @@ describe('queryTo', () => {
     it('waits for one in object mode, too, which counts chunks instead of bytes', async () => {
       const client = await connected();
       const target = slow({ objectMode: true });
-      const result = client.queryTo(target, GIGABYTE);
+      const result = client.queryTo(target, ROWS);
       await target.asked();
       await sleep(100);
       assert.ok(target.writableLength < 300, `${target.writableLength} chunks wait`);
@@ -464,7 +464,7 @@ describe('queryTo', () => {
     it('cancels the query: the server is free within a second, and the next query is right', async () => {
       const client = await connected();
       for (const target of [leaving(10000), leaving(30e6)]) {
-        const result = client.queryTo(target, GIGABYTE);
+        const result = client.queryTo(target, ROWS);
         await assert.rejects(result, { name: 'AbortError', code: 'ABORT_ERR' });
         const [idle, { rows }] = await Promise.all([untilIdle(client), client.query('SELECT 7 AS a')]);
         assert.ok(idle < 1000, `${idle} ms`);
@@ -547,19 +547,19 @@ describe('queryTo', () => {
     it('rejects with the error of a target that has failed, and cancels the query', async () => {
       const { client, wire } = await proxied();
       const broken = new Error('disk full');
-      await assert.rejects(client.queryTo(leaving(10000, broken), GIGABYTE), error => error === broken);
+      await assert.rejects(client.queryTo(leaving(10000, broken), ROWS), error => error === broken);
       const throwing = new Writable({
         write() {
           throw broken;
         }
       });
-      await assert.rejects(client.queryTo(throwing, GIGABYTE), error => error === broken);
+      await assert.rejects(client.queryTo(throwing, ROWS), error => error === broken);
       const stream = new WritableStream({
         write() {
           throw broken;
         }
       });
-      await assert.rejects(client.queryTo(stream, GIGABYTE), error => error === broken);
+      await assert.rejects(client.queryTo(stream, ROWS), error => error === broken);
       assert.equal((await client.query('SELECT 7 AS a')).rows[0].a, 7);
       assert.ok(wire.stats.bytes.toClient < 5e8, `${wire.stats.bytes.toClient} bytes`);
     });
@@ -579,7 +579,7 @@ describe('queryTo', () => {
     const client = await connected();
     const controller = new AbortController();
     const target = collector();
-    const result = client.queryTo(target, GIGABYTE, [], { signal: controller.signal });
+    const result = client.queryTo(target, ROWS, [], { signal: controller.signal });
     while (target.chunks.length < 3) await sleep(1);
     controller.abort();
     await assert.rejects(result, AbortError);
