@@ -12,12 +12,8 @@ const {
   callerOf,
   copyDirection,
   needOf,
-  own,
   promised,
-  send,
-  throwIfAborted,
-  tooLong,
-  watchLimits
+  send
 } = require('./pipeline');
 const { NAMES, NO_OPTIONS, NO_VALUES, checkOptions, keep, statementOf } = require('./options');
 const requests = require('./requests');
@@ -30,9 +26,9 @@ const later = late({ stream: () => require('./stream') });
 const stream = () => later.stream;
 
 /** The options of kig/quickgres 0.4's form. */
-function byPosition(values, format, cache, stream) {
+function byPosition(values, format, cache, target) {
   checkValues(values); // query(text, 1, 2) has no format
-  return { format, cache, stream };
+  return { format, cache, stream: target };
 }
 
 /** @throws {TypeError} for `idempotent` of a request with a stream */
@@ -40,14 +36,6 @@ function checkRepeated({ idempotent }) {
   if (!idempotent) return;
   throw new TypeError('the stream of a query that is repeated may get rows twice: leave out idempotent');
 }
-
-/** Waits for the end of a transaction's function, at most for the limits of the transaction. */
-const ended = (called, limits) =>
-  new Promise((resolve, reject) => {
-    throwIfAborted(limits, true);
-    const unwatch = watchLimits(limits, reject, tooLong('transaction'), () => true);
-    called.then(resolve, resolve).finally(unwatch);
-  });
 
 /**
  * The base of Client, Pool and transactions; index.d.ts documents its methods. A session works on a lease: it asks for
@@ -188,36 +176,10 @@ class Session extends EventEmitter {
         throw new TypeError(`transaction takes a function, then options, not ${kindOf(work)}`);
       checkOptions(options, NAMES.transaction);
       const depth = this.#depth === undefined ? 0 : this.#depth + 1;
+      const { checkMode, transaction } = require('./transaction');
+      if (depth > 0) checkMode(options, this.#mode);
       const mode = depth === 0 ? options : this.#mode;
-      if (depth > 0 && options !== NO_OPTIONS) require('./transaction').checkMode(options, mode);
-      const since = performance.now();
-      let called; // resolves when the called function is over
-      let block; // the scope of the last attempt
-      const call = tx =>
-        (called = new Promise(resolve => {
-          resolve(work(tx));
-        }));
-      const mayRepeat = async () => {
-        if (called !== undefined && options.idempotent)
-          await ended(called, { ...options, waited: performance.now() - since });
-        return called === undefined || options.idempotent;
-      };
-      const begin = (scope, client, limits) =>
-        require('./transaction').transaction(
-          scope,
-          depth,
-          inner => new Session((block = inner), depth, mode),
-          call,
-          limits
-        );
-      const once = limits => {
-        called = undefined;
-        return own(this.#lease, limits, 'BEGIN', begin, mayRepeat);
-      };
-      // A savepoint fails with its transaction, so only that can be repeated.
-      return options.retries && depth === 0
-        ? require('./transaction').repeat(once, () => block?.failure, options)
-        : once(options);
+      return transaction(this.#lease, depth, scope => new Session(scope, depth, mode), work, options);
     });
   }
 
@@ -254,20 +216,10 @@ class Session extends EventEmitter {
     [text, values, options] = statementOf(this.#lease, text, values, options);
     checkOptions(options, NAMES.cursor);
     this.#checkOpen();
-    const { signal } = options;
     const copied = requests.Portal.keep(text, values);
     const name = `c${this.#depth ?? ''}_${++this.#portals}`;
     const lease = this.#lease;
-    const openIn = scope => require('./transaction').openPortal(scope, text, copied, options, name);
-    const hold = () =>
-      new Promise((resolve, reject) => {
-        own(lease, { signal }, text, scope => {
-          const portal = openIn(scope);
-          resolve(portal);
-          return portal.committed.catch(() => {});
-        }).catch(reject);
-      });
-    const open = () => (lease.scope === null ? hold() : openIn(lease.scope));
+    const open = () => require('./transaction').openPortal(lease, text, copied, options, name);
     return new (require('./cursor').Cursor)(open, options);
   }
 

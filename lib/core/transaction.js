@@ -10,6 +10,7 @@ const {
   expectAnswer,
   leftInside,
   outcome,
+  own,
   promised,
   runInside,
   throwIfAborted,
@@ -228,20 +229,69 @@ class Transaction {
   }
 }
 
+/** Waits for the end of a transaction's function, at most for the limits of the transaction. */
+const ended = (called, limits) =>
+  new Promise((resolve, reject) => {
+    throwIfAborted(limits, true);
+    const unwatch = watchLimits(limits, reject, tooLong('transaction'), () => true);
+    called.then(resolve, resolve).finally(unwatch);
+  });
+
 /**
- * Runs a function inside a transaction block or a savepoint. BEGIN travels with the first request.
+ * Session.transaction: runs a function inside a transaction block, or behind a savepoint. BEGIN travels with the first
+ * request.
  * @param {number} depth 0 for a transaction block, above for savepoints
  * @param {function(Scope): Session} make the function's session
- * @param {object} [options] see TransactionOptions in index.d.ts
+ * @param {object} options see TransactionOptions in index.d.ts
  */
-function transaction(parent, depth, make, work, options = NO_OPTIONS) {
-  throwIfAborted(options);
-  const inside = (session, scope) => runInside(scope, () => work(session));
-  return new Transaction(parent, depth, make, options).run(inside, options, leftInside);
+function transaction(lease, depth, make, work, options) {
+  const since = performance.now();
+  let called; // resolves when the called function is over
+  let last; // the scope of the last attempt
+  const inside = (session, scope) =>
+    runInside(
+      scope,
+      () =>
+        (called = new Promise(resolve => {
+          resolve(work(session));
+        }))
+    );
+  const begin = (parent, client, limits) => {
+    throwIfAborted(limits);
+    return new Transaction(parent, depth, scope => make((last = scope)), limits).run(inside, limits, leftInside);
+  };
+  const mayRepeat = async () => {
+    if (called !== undefined && options.idempotent)
+      await ended(called, { ...options, waited: performance.now() - since });
+    return called === undefined || options.idempotent;
+  };
+  const once = limits => {
+    called = undefined;
+    return own(lease, limits, 'BEGIN', begin, mayRepeat);
+  };
+  // A savepoint fails with its transaction, so only that can be repeated.
+  return options.retries && depth === 0 ? repeat(once, () => last?.failure, options) : once(options);
+}
+
+/**
+ * Opens a portal on a lease, for a cursor or for startQuery.
+ * @returns {Portal|Promise<Portal>} a promise if a connection has to be found first
+ */
+function openPortal(lease, text, values, options, name) {
+  const openIn = scope => openPortalIn(scope, text, values, options, name);
+  if (lease.scope !== null) return openIn(lease.scope);
+  const { signal } = options;
+  return new Promise((resolve, reject) => {
+    own(lease, { signal }, text, scope => {
+      const portal = openIn(scope);
+      resolve(portal);
+      return portal.committed.catch(() => {});
+    }).catch(reject);
+  });
 }
 
 /** Opens a portal in the block of its scope, or else in a transaction of its own, which ends with it. */
-function openPortal(given, text, values, options, name) {
+function openPortalIn(given, text, values, options, name) {
   const { active, inBlock } = given.pipeline.scopes;
   if (given.block || (active === given && inBlock === true)) return new Portal(given, text, values, options, name);
   let finish, portal;
@@ -249,7 +299,7 @@ function openPortal(given, text, values, options, name) {
     finish = error => (error === undefined ? resolve() : reject(error));
   });
   finished.catch(() => {}); // the transaction may not begin
-  const block = new Transaction(
+  const transaction = new Transaction(
     given,
     0,
     scope => {
@@ -260,7 +310,7 @@ function openPortal(given, text, values, options, name) {
     'the transaction of a cursor',
     text
   );
-  portal.isIn(block.run(() => finished, NO_OPTIONS));
+  portal.isIn(transaction.run(() => finished, NO_OPTIONS));
   return portal;
 }
 
@@ -301,4 +351,4 @@ async function repeat(once, failure, options) {
   }
 }
 
-module.exports = { checkMode, openPortal, repeat, transaction };
+module.exports = { checkMode, openPortal, transaction };
