@@ -1,10 +1,17 @@
 'use strict';
 
-const { again, isFollowed } = require('./errors');
+const { again } = require('./errors');
 
 /** The first and longest pause between two CancelRequests for one query, in milliseconds. */
 const FIRST_PAUSE = 50;
 const LONGEST_PAUSE = 1000;
+
+/** Whether another pending request was sent behind one. @param {Request|null} request */
+function isFollowed(request) {
+  for (let next = request?.next ?? null; next !== null; next = next.next)
+    if (next.pending && !next.internal) return true;
+  return false;
+}
 
 /**
  * Gives a request up: it rejects at once, and nothing more is sent until its answer has ended. The server is asked to
@@ -61,4 +68,4 @@ function giveUpAll(scope, error) {
   }
 }
 
-module.exports = { giveUp, giveUpAll, cancelHead, expectAnswer };
+module.exports = { giveUp, giveUpAll, cancelHead, expectAnswer, isFollowed };

@@ -160,28 +160,6 @@ function isStale(error) {
   return error.code === '26000' || (error.code === '0A000' && error.routine === 'RevalidateCachedQuery');
 }
 
-/**
- * Whether a request with a stale statement is repeated at once, outside a transaction block: no request that it could
- * affect, or be affected by, may come before it.
- * @param {Request} request whose answer is complete
- * @param {Scope} sending the sending scope
- */
-function mayResend(request, sending) {
-  if (!request.pending || request.scope !== sending || !request.canResend()) return false;
-  const mayMove = ({ barrier, reads }) => reads && !barrier;
-  for (let { next } = request; next !== null; next = next.next) {
-    if (!next.internal && !(mayMove(request) && mayMove(next))) return false;
-  }
-  return true;
-}
-
-/** Whether another pending request was sent behind one. @param {Request|null} request */
-function isFollowed(request) {
-  for (let next = request?.next ?? null; next !== null; next = next.next)
-    if (next.pending && !next.internal) return true;
-  return false;
-}
-
 /** @returns {Promise} the work's; it rejects if the work throws because of its input */
 function promised(work) {
   try {
@@ -214,45 +192,12 @@ function lossErrors(message, code, cause, sent, LossError = ConnectionError) {
   };
 }
 
-/**
- * Rejects all requests, now and later: the connection is lost or could not be made.
- * @param {Error} [cause] a TypeError of connect() is the error of the requests as well
- */
-function lose(pipeline, message, cause, code) {
-  const failed = pipeline.connection === undefined ? cause : undefined; // the error of connect()
-  const LossError = failed instanceof TimeoutError ? TimeoutError : ConnectionError;
-  const errors = sent =>
-    failed instanceof TypeError ? () => cause : lossErrors(message, code, cause, sent, LossError);
-  const unsent = errors(false);
-  let lost = errors(true);
-  pipeline.socket = null;
-  for (let request = pipeline.head; request !== null; request = request.next) {
-    if (request === pipeline.unwritten && pipeline.writer.length > 0) lost = unsent;
-    const error = lost();
-    for (const front of request.fronts ?? []) front.publish?.(error);
-    pipeline.reject(request, error);
-    request.drop();
-  }
-  pipeline.head = null;
-  const since = new Date();
-  pipeline.scopes.root.refused = () =>
-    new ConnectionError(`not connected since ${since.toISOString()}: ${message}; connect() connects again`, {
-      code: '08003',
-      cause,
-      sent: false
-    });
-  pipeline.scopes.lose(unsent);
-}
-
 module.exports = {
-  lose,
   addHint,
   again,
   callerOf,
-  isFollowed,
   isStale,
   lossErrors,
-  mayResend,
   miscounted,
   promised,
   reasonOf,

@@ -19,7 +19,7 @@ module.exports = {
   ...require('./lease'),
   // throwIfAborted, watchLimits, watchSignal, watchStall, tooLong
   ...require('./limits'),
-  // giveUp, giveUpAll, expectAnswer
+  // giveUp, giveUpAll, isFollowed, expectAnswer
   ...require('./cancel'),
   // runInside, waitsForItself
   ...require('./inside'),

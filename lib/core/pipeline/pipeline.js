@@ -5,6 +5,7 @@ const {
   MessageWriter,
   PostgresError,
   State,
+  TimeoutError,
   backend,
   decodeFields,
   decodeNotification,
@@ -15,8 +16,9 @@ const {
 } = require('../protocol');
 const { Memory, RowParser } = require('../rows');
 const { cancelHead } = require('./cancel');
-const { lose, again, mayResend } = require('./errors');
+const { again, lossErrors } = require('./errors');
 const { checkBlock, noteCommand } = require('./block');
+const { mayResend } = require('./request');
 const { Phase, Scope, Scopes } = require('./scope');
 const { beginningOf } = require('./sql');
 const { Statements } = require('./statements');
@@ -445,8 +447,34 @@ class Pipeline {
     this.pump();
   }
 
-  lose(...why) {
-    lose(this, ...why);
+  /**
+   * Rejects all requests, now and later: the connection is lost or could not be made.
+   * @param {Error} [cause] a TypeError of connect() is the error of the requests as well
+   */
+  lose(message, cause, code) {
+    const failed = this.connection === undefined ? cause : undefined; // the error of connect()
+    const LossError = failed instanceof TimeoutError ? TimeoutError : ConnectionError;
+    const errors = sent =>
+      failed instanceof TypeError ? () => cause : lossErrors(message, code, cause, sent, LossError);
+    const unsent = errors(false);
+    let lost = errors(true);
+    this.socket = null;
+    for (let request = this.head; request !== null; request = request.next) {
+      if (request === this.unwritten && this.writer.length > 0) lost = unsent;
+      const error = lost();
+      for (const front of request.fronts ?? []) front.publish?.(error);
+      this.reject(request, error);
+      request.drop();
+    }
+    this.head = null;
+    const since = new Date();
+    this.scopes.root.refused = () =>
+      new ConnectionError(`not connected since ${since.toISOString()}: ${message}; connect() connects again`, {
+        code: '08003',
+        cause,
+        sent: false
+      });
+    this.scopes.lose(unsent);
   }
 }
 

@@ -163,7 +163,8 @@ class QueryRequest extends Request {
       this.json === undefined &&
       hasList(this.values, i => statement.takesJson(i));
     if (isList) this.json = statement.json;
-    this.stale = !bound && (isList ? 'list' : this.cache && isStale(error));
+    this.stale = !bound && (isList || (this.cache && isStale(error)));
+    if (!isList) this.cache = false; // it is repeated once, and does not rely on a Parse that may fail
     this.receiver?.drop?.(); // other requests must not wait for a slow reader
     super.fail(error);
   }
@@ -185,11 +186,6 @@ class QueryRequest extends Request {
 
   canResend() {
     return this.stale && this.values !== null;
-  }
-
-  reset(stale = this.stale) {
-    super.reset();
-    if (stale !== 'list') this.cache = false; // repeat it once, and without relying on a Parse that may fail
   }
 
   drop() {

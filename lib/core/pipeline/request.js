@@ -178,9 +178,24 @@ Object.assign(Request.prototype, {
   simple: false, // it is a Query message, which includes a Sync
   reads: false, // the first word of its text is that of a read
   settings: undefined, // sent in front of it, see lib/core/settings.js
-  stale: false, // it failed because of a stale statement, or ('list') of a list for json
+  stale: false, // it failed because of a stale statement, or of a list for json
   traced: false,
   unwatch: undefined // ends the watch of its signal and time limit
 });
 
-module.exports = { Request, outcome };
+/**
+ * Whether a request with a stale statement is repeated at once, outside a transaction block: no request that it could
+ * affect, or be affected by, may come before it.
+ * @param {Request} request whose answer is complete
+ * @param {Scope} sending the sending scope
+ */
+function mayResend(request, sending) {
+  if (!request.pending || request.scope !== sending || !request.canResend()) return false;
+  const mayMove = ({ barrier, reads }) => reads && !barrier;
+  for (let { next } = request; next !== null; next = next.next) {
+    if (!next.internal && !(mayMove(request) && mayMove(next))) return false;
+  }
+  return true;
+}
+
+module.exports = { Request, mayResend, outcome };

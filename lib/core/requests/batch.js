@@ -131,11 +131,12 @@ class BatchRequest extends Request {
   }
 
   reset() {
-    const { stale } = this.queries[this.index];
+    const { cache } = this.queries[this.index]; // the one that has failed
     super.reset();
     this.index = 0;
     for (const query of this.queries) {
-      query.reset(stale);
+      query.cache &&= cache;
+      query.reset();
       if (query.receiver !== undefined) query.receiver.rows = [];
     }
   }

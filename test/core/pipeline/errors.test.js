@@ -11,7 +11,6 @@ const {
   callerOf,
   isStale,
   lossErrors,
-  mayResend,
   reasonOf,
   showCaller,
   withQuery
@@ -280,28 +279,6 @@ describe('addHint', () => {
       for (const piece of [' ', '(', 'in(', '1'])
         for (const start of ['in', 'in(', 'in($']) addHint({ code, message }, start + piece.repeat(1e6));
     }
-  });
-});
-
-describe('mayResend', () => {
-  it('lets nothing come later than what it could affect, or what could affect it', () => {
-    const scope = {};
-    const sent = { pending: true, scope, reads: true, barrier: false, next: null, canResend: () => true };
-    const request = more => ({ ...sent, ...more });
-    for (const [more, expected] of [
-      [{}, true],
-      [{ reads: false }, true],
-      [{ next: request() }, true],
-      [{ reads: false, next: request({ internal: true }) }, true],
-      [{ pending: false }, false],
-      [{ scope: {} }, false],
-      [{ canResend: () => false }, false],
-      [{ reads: false, next: request() }, false],
-      [{ next: request({ reads: false }) }, false],
-      [{ next: request({ barrier: true }) }, false],
-      [{ next: request({ next: request({ reads: false }) }) }, false]
-    ])
-      assert.equal(mayResend(request(more), scope), expected, JSON.stringify(more));
   });
 });
 

@@ -2,7 +2,7 @@
 
 const assert = require('node:assert/strict');
 const { PostgresError, State } = require('../../../lib/core/protocol');
-const { Request } = require('../../../lib/core/pipeline/request');
+const { Request, mayResend } = require('../../../lib/core/pipeline/request');
 const { CloseRequest } = require('../../../lib/core/pipeline/close');
 const { hex, ANSWER, message } = require('../../support');
 const { encoded, give, open } = require('../../support/submitted');
@@ -81,5 +81,27 @@ describe('Request', () => {
     give(request, ANSWER.error('22012', 'no'));
     request.reset();
     assert.deepEqual([request.state, request.error], [State.Waiting, undefined]);
+  });
+});
+
+describe('mayResend', () => {
+  it('lets nothing come later than what it could affect, or what could affect it', () => {
+    const scope = {};
+    const sent = { pending: true, scope, reads: true, barrier: false, next: null, canResend: () => true };
+    const request = more => ({ ...sent, ...more });
+    for (const [more, expected] of [
+      [{}, true],
+      [{ reads: false }, true],
+      [{ next: request() }, true],
+      [{ reads: false, next: request({ internal: true }) }, true],
+      [{ pending: false }, false],
+      [{ scope: {} }, false],
+      [{ canResend: () => false }, false],
+      [{ reads: false, next: request() }, false],
+      [{ next: request({ reads: false }) }, false],
+      [{ next: request({ barrier: true }) }, false],
+      [{ next: request({ next: request({ reads: false }) }) }, false]
+    ])
+      assert.equal(mayResend(request(more), scope), expected, JSON.stringify(more));
   });
 });
