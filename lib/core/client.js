@@ -215,7 +215,7 @@ class Client extends Steps {
     this.#connection = null;
     debug('process %s: not connected: %s', connection?.processId, message);
     // Queries have waited for connect() and reject as it does: it need not be handled as well.
-    if (connection === null && this.#ending === undefined && this.#pipeline.waited) this.#connecting?.catch(() => {});
+    if (connection === null && this.#ending === undefined && this.#pipeline.isBusy) this.#connecting?.catch(() => {});
     this.#aborting?.abort(new ConnectionError(message, { code, cause: error }));
     if (connection !== null) {
       connection.reader.stop();
@@ -244,7 +244,7 @@ class Client extends Steps {
       this.endSteps(refused);
       if (this.state === 'open') this.state = 'ending';
       pipeline.finish(refused, () => this.#terminate());
-      if (this.#ending === 'asked') this.#expectAnswer(pipeline);
+      if (this.#ending === 'asked') this.#destroyIfSilent(pipeline);
     }
     await this.closed;
   }
@@ -252,11 +252,11 @@ class Client extends Steps {
   /**
    * A silent connection does not answer requests that were given up. No interval: a mocked clock would run it for days.
    */
-  #expectAnswer(pipeline) {
+  #destroyIfSilent(pipeline) {
     const timer = setTimeout(() => {
-      const isSilent = performance.now() - (pipeline.askedAt || Infinity) > CLOSE_TIMEOUT;
+      const isSilent = performance.now() - (pipeline.silentSince || Infinity) > CLOSE_TIMEOUT;
       if (isSilent) this.destroy(new ConnectionError('the server was silent'));
-      else if (this.#ending === 'asked') this.#expectAnswer(pipeline);
+      else if (this.#ending === 'asked') this.#destroyIfSilent(pipeline);
     }, CLOSE_TIMEOUT / 3);
     timer.unref?.();
     this.closed.then(() => clearTimeout(timer));

@@ -65,7 +65,7 @@ function keeperOf(client) {
     const isQuiet = reads === before;
     before = reads;
     // What is under way may take as long as it likes.
-    if (!isQuiet || client.state !== 'open' || pipeline.waited || scopes.active !== scopes.root) return;
+    if (!isQuiet || client.state !== 'open' || pipeline.isBusy || scopes.active !== scopes.root) return;
     const request = new CloseRequest();
     submitIn(request, scopes.root).catch(() => {});
     const giveUp = () => {

@@ -99,20 +99,10 @@ class Session extends EventEmitter {
     }
   }
 
-  /**
-   * Makes a request, and sends it in a scope of the lease.
-   * @param {string} need see Scope.run
-   * @param {function(): Request} make makes the request, again after a loss
-   * @param {string} [text] see PoolLease.run
-   */
-  #run(need, options, make, text) {
-    return send(this.#lease, need, options, make, text);
-  }
-
   /** A query without options, which a connection has to be found for. */
   #plain(text, values) {
     const checked = this.#lease.keep(text, values);
-    return this.#run('shared', NO_OPTIONS, () => new QueryRequest(text, checked, 0, true), text);
+    return send(this.#lease, 'shared', NO_OPTIONS, () => new QueryRequest(text, checked, 0, true), text);
   }
 
   #query(text, values, options) {
@@ -123,7 +113,7 @@ class Session extends EventEmitter {
     if (typeof text === 'string' && copyDirection(text) === 'in') return this.copyIn(text, values, takes(), options);
     const checked = this.#lease.keep(text, values);
     const make = () => new QueryRequest(text, checked, format ?? 0, cache ?? true, paramTypes, takes());
-    if (target === undefined) return this.#run(needOf(options), options, make, text);
+    if (target === undefined) return send(this.#lease, needOf(options), options, make, text);
     checkRepeated(options);
     return stream().queryInto(this.#lease, receiver, make, options);
   }
@@ -142,7 +132,7 @@ class Session extends EventEmitter {
     return promised(() => {
       checkOptions(options, NAMES.simpleQuery);
       checkText(text, 'text');
-      return this.#run('session', options, () => new requests.SimpleQueryRequest(text, options));
+      return send(this.#lease, 'session', options, () => new requests.SimpleQueryRequest(text, options));
     });
   }
 
@@ -157,7 +147,8 @@ class Session extends EventEmitter {
       let request = new requests.BatchRequest(queries, lease);
       const { inputs } = request;
       const make = () => (request.scope === null ? request : (request = new requests.BatchRequest(inputs, lease)));
-      return this.#run(
+      return send(
+        this.#lease,
         needOf(options),
         options,
         make,
@@ -233,7 +224,8 @@ class Session extends EventEmitter {
       [text] = statementOf(this.#lease, text);
       checkText(text, 'text');
       this.#lease.keep(text, NO_VALUES);
-      return this.#run(
+      return send(
+        this.#lease,
         'shared',
         options,
         () => new requests.DescribeRequest(text, options.paramTypes),
@@ -247,7 +239,7 @@ class Session extends EventEmitter {
     return promised(() => {
       if (type !== 'S' && type !== 'P') throw new TypeError("type must be 'S' (statement) or 'P' (portal)");
       checkText(name, 'name');
-      return this.#run('shared', NO_OPTIONS, () => new CloseRequest(type, name));
+      return send(this.#lease, 'shared', NO_OPTIONS, () => new CloseRequest(type, name));
     });
   }
 

@@ -2,7 +2,7 @@
 
 const { UsageError, checkText, kindOf } = require('./protocol');
 const { SettingsScope, firstWord, isLocalSet, promised, statementsOf, submitIn } = require('./pipeline');
-const { DROPPED, QueryRequest } = require('./requests');
+const { DISCARD, QueryRequest } = require('./requests');
 
 /** The texts that set so many settings, by their number, up to a bound. */
 const TEXTS = [];
@@ -117,7 +117,7 @@ class Settings {
     const names = this.values.filter((_, index) => index % 2 === 0);
     const text = `SELECT ${this.#each((kept, i) => `pg_catalog.set_config($${i + 1}, pg_catalog.substr(pg_catalog.current_setting('${kept}'), 2), true), pg_catalog.set_config('${kept}', '', true)`)}
       WHERE pg_catalog.current_setting('quickgres.before_${this.depth}_0', true) OPERATOR(pg_catalog.<>) ''`;
-    const request = new PutBackRequest(text, names, 0, true, undefined, DROPPED);
+    const request = new PutBackRequest(text, names, 0, true, undefined, DISCARD);
     promised(() => submitIn(request, scope)).catch(() => {}); // the block has failed, or is that of a savepoint
   }
 

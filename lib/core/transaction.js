@@ -95,7 +95,7 @@ class Transaction {
         begin: this.#texts.begin,
         loop,
         entered,
-        lost: (next, phase) => this.#lose(next(), phase)
+        lost: (makeError, phase) => this.#lose(makeError(), phase)
       });
     });
     this.#interrupted = new Promise((resolve, reject) => {
@@ -299,7 +299,7 @@ function openPortalIn(given, text, values, options, name) {
     finish = error => (error === undefined ? resolve() : reject(error));
   });
   finished.catch(() => {}); // the transaction may not begin
-  const transaction = new Transaction(
+  const around = new Transaction(
     given,
     0,
     scope => {
@@ -310,7 +310,10 @@ function openPortalIn(given, text, values, options, name) {
     'the transaction of a cursor',
     text
   );
-  portal.isIn(transaction.run(() => finished, NO_OPTIONS));
+  portal.committed = around.run(() => finished, NO_OPTIONS);
+  portal.committed.catch(() => {
+    portal.open = false;
+  });
   return portal;
 }
 

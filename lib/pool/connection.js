@@ -102,8 +102,8 @@ class Connection {
    * Since when it is silent after a cancel, or after a request was given up or an owner is over; Infinity if it is not.
    */
   get silentSince() {
-    const { askedAt, givenUpAt } = this.pipeline;
-    if (askedAt > 0) return askedAt;
+    const { silentSince, givenUpAt } = this.pipeline;
+    if (silentSince > 0) return silentSince;
     return this.users === 0 && (this.isOwned || givenUpAt > 0) ? Math.max(this.since, givenUpAt) : Infinity;
   }
 

@@ -383,7 +383,7 @@ describe('A transaction with a signal or a time limit', () => {
       client.transaction(tx => tx.query('SELECT 1'), limits),
       { code: '57014' }
     );
-    assert.ok(client.lease.pipeline.askedAt > 0);
+    assert.ok(client.lease.pipeline.silentSince > 0);
     client.destroy();
     for (const work of [
       tx => tx.query('SELECT 1', [], limits),

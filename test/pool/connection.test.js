@@ -162,9 +162,9 @@ describe('A connection of a pool', () => {
     await it.restore();
     assert.equal(it.silentSince, Infinity);
     it.users = 1;
-    it.pipeline.askedAt = 5; // a cancel, though its owner goes on
+    it.pipeline.silentSince = 5; // a cancel, though its owner goes on
     assert.equal(it.silentSince, 5);
-    it.pipeline.askedAt = it.users = 0;
+    it.pipeline.silentSince = it.users = 0;
   });
 
   it('is restored: no block is open, and settings are reset', async () => {

@@ -82,7 +82,15 @@ const virtualClient = (time, trip) =>
       const socket = { flush() {} };
       const scopes = { root, active: root };
       const send = request => this.#answer(0, () => request.settle());
-      const rest = { pending: 0, reads: 0, held: false, givenUpAt: 0, askedAt: 0, maxPipeline: Infinity, last: null };
+      const rest = {
+        pending: 0,
+        reads: 0,
+        held: false,
+        givenUpAt: 0,
+        silentSince: 0,
+        maxPipeline: Infinity,
+        last: null
+      };
       this.lease = { pipeline: { scopes, socket, send, share() {}, ...rest } };
     }
 

@@ -399,7 +399,7 @@ describe('end()', () => {
       const ended = client.end();
       mock.timers.tick(1000);
       assert.equal(client.state, 'ending');
-      client.lease.pipeline.askedAt -= 3000;
+      client.lease.pipeline.silentSince -= 3000;
       mock.timers.tick(1000);
       await ended;
     } finally {

@@ -13,11 +13,11 @@ const { rollbacksTo } = require('./sql');
 
 /** Ends a block or a savepoint, by COMMIT, ROLLBACK or RELEASE. It resolves to the command tag. */
 class EndRequest extends Request {
-  /** @param {boolean} turns whether it ends the block, rather than a savepoint in it */
-  constructor(text, turns) {
+  /** @param {boolean} controlsBlock whether it ends the block, rather than a savepoint in it */
+  constructor(text, controlsBlock) {
     super();
     this.text = text;
-    this.turns = turns;
+    this.controlsBlock = controlsBlock;
   }
 
   encode(writer) {
@@ -31,7 +31,7 @@ class EndRequest extends Request {
   }
 }
 
-EndRequest.prototype.controlsBlock = EndRequest.prototype.simple = true;
+EndRequest.prototype.endsScope = EndRequest.prototype.simple = true;
 
 /** Ends a block that should not be there. Every later request would be rejected, or be a part of it. */
 function rollBack(pipeline) {
@@ -72,12 +72,12 @@ function hasLeft({ scope: { outermost }, endings, text }, status) {
  */
 function checkBlock(pipeline, request, before) {
   const { scopes, status } = pipeline;
-  const { scope, turns } = request;
+  const { scope, controlsBlock } = request;
   const { outermost } = scope;
   if (status === 'E' && before !== 'E') outermost.failure = request.error;
   let mustUndo = status !== 'I'; // a block is open that should not be
-  if (!scope.block) mustUndo &&= before === 'I' && !turns;
-  else if (request.controlsBlock) mustUndo &&= turns;
+  if (!scope.block) mustUndo &&= before === 'I' && !controlsBlock;
+  else if (request.endsScope) mustUndo &&= controlsBlock;
   else if (hasLeft(request, status)) {
     request.error ??= new UsageError(
       'this ended the transaction block: in transaction(), return from the function ' + 'to commit, throw to roll back',

@@ -37,7 +37,7 @@ function giveUp(request, error) {
  */
 async function cancelHead(pipeline, pause = FIRST_PAUSE, request = pipeline.head) {
   if (pipeline.head !== request || pipeline.isCancelling || !request?.givenUp || isFollowed(request)) return;
-  pipeline.askedAt ||= performance.now();
+  pipeline.silentSince ||= performance.now();
   pipeline.isCancelling = true;
   pipeline.hold();
   await pipeline.cancel().catch(() => {});
@@ -49,7 +49,7 @@ async function cancelHead(pipeline, pause = FIRST_PAUSE, request = pipeline.head
 
 /** From now on, until something is read, a connection that owes an answer counts as silent. */
 function expectAnswer(pipeline) {
-  if (pipeline.head !== null) pipeline.askedAt = pipeline.givenUpAt ||= performance.now();
+  if (pipeline.head !== null) pipeline.silentSince = pipeline.givenUpAt ||= performance.now();
 }
 
 /**
@@ -64,7 +64,7 @@ function giveUpAll(scope, error) {
   while (scopes.active.isInside(scope)) scopes.leave(scopes.active, error);
   scopes.empty(scope, () => again(error));
   for (let each = pipeline.head; each !== null; each = each.next) {
-    if (!each.controlsBlock && (each.scope === scope || each.scope.isInside(scope))) giveUp(each, again(error));
+    if (!each.endsScope && (each.scope === scope || each.scope.isInside(scope))) giveUp(each, again(error));
   }
 }
 

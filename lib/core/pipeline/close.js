@@ -22,7 +22,7 @@ class CloseRequest extends Request {
   }
 }
 
-CloseRequest.prototype.reads = true;
+CloseRequest.prototype.isRead = true;
 
 /** Sends a Sync that is not the caller's, at once. @returns {Promise} resolves when it is answered */
 function ping(pipeline) {

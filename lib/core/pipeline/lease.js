@@ -37,7 +37,10 @@ function submitIn(request, given, limits) {
 const needOf = ({ alone }) => (alone ? 'owned' : 'shared');
 
 /**
- * Sends a request in a scope of a lease, see Session.#run.
+ * Sends a request in a scope of a session's lease.
+ * @param {string} need see Scope.run
+ * @param {function(): Request} make makes the request, again after a loss
+ * @param {string} [text] see PoolLease.run
  * @param {function(Error): boolean} [mayRepeat] see Scope.run
  */
 function send(lease, need, options, make, text, mayRepeat) {

@@ -41,14 +41,14 @@ const tooLong =
 
 /**
  * Calls back when a signal aborts or a time limit passes.
- * @param {function(number): Error} late makes the error of a time limit
+ * @param {function(number): Error} makeError the one of a time limit
  * @param {function(): boolean} [isSent] whether the server may have executed the request
  */
-function watchLimits({ signal, statement_timeout: time = Infinity, waited = 0 }, callback, late, isSent) {
+function watchLimits({ signal, statement_timeout: time = Infinity, waited = 0 }, callback, makeError, isSent) {
   const end = error => callback(isSent === undefined ? error : Object.assign(error, { sent: isSent() }));
   const unwatch = signal === undefined ? undefined : watchSignal(signal, end);
   // Node warns of negative ones.
-  const timer = time < Infinity && setTimeout(() => end(late(time)), Math.max(0, time - waited));
+  const timer = time < Infinity && setTimeout(() => end(makeError(time)), Math.max(0, time - waited));
   return () => {
     unwatch?.();
     clearTimeout(timer);
@@ -63,17 +63,17 @@ const tookNothing = (time, why) =>
  * Calls back once, with the time that has passed, when a reader has taken nothing between two looks, one every `time`
  * milliseconds.
  * @param {function(): number} left what it has not taken; NaN while it need not take anything
- * @param {function(): number} [patience] how many looks in a row may find nothing taken
+ * @param {function(): number} [allowed] how many looks in a row may find nothing taken
  * @returns {function} ends the watch
  */
-function watchStall(time, left, stalled, patience = () => 1) {
+function watchStall(time, left, stalled, allowed = () => 1) {
   let before = left();
   let looks = 0;
   const timer = setInterval(() => {
     const now = left();
     looks = now >= before ? looks + 1 : 0;
     before = now;
-    if (looks === 0 || looks < patience()) return;
+    if (looks === 0 || looks < allowed()) return;
     clearInterval(timer);
     stalled(looks * time);
   }, time);

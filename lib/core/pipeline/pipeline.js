@@ -71,11 +71,8 @@ class Pipeline {
     this.connection = undefined;
     this.socket = null; // null without a connection
     this.reader = null;
-    /**
-     * The times when a sent request was given up, and when the server was asked to cancel; 0 if something was read
-     * since.
-     */
-    this.givenUpAt = this.askedAt = 0;
+    /** When a sent request was given up, and since when its answer is overdue; 0 if something was read since. */
+    this.givenUpAt = this.silentSince = 0;
     this.isCancelling = false;
     /** How often something was read. */
     this.reads = 0;
@@ -118,7 +115,7 @@ class Pipeline {
 
   chunk(buf, length) {
     this.reads++;
-    this.givenUpAt = this.askedAt = 0;
+    this.givenUpAt = this.silentSince = 0;
     const { memory } = this;
     memory.read = buf;
     memory.length = length;
@@ -232,7 +229,7 @@ class Pipeline {
   }
 
   /** Whether a request of the caller or a transaction is not over; one of the library's own can only be the first. */
-  get waited() {
+  get isBusy() {
     const first = this.head ?? this.scopes.root.first;
     return first !== null && !(first.internal && first.next === null);
   }
@@ -286,7 +283,7 @@ class Pipeline {
   send(request) {
     const { statements, writer } = this;
     const { scope, settings } = request;
-    const mark = writer.length;
+    const before = writer.length;
     // A Parse under other settings may fail for their reasons.
     if (statements.settings !== settings && !request.internal) {
       statements.settings = settings;
@@ -298,7 +295,7 @@ class Pipeline {
       if (fronts !== undefined) this.#encodeFronts(fronts, begins);
       request.encode(writer, statements);
     } catch (error) {
-      writer.length = mark;
+      writer.length = before;
       fronts?.forEach(front => front.forgetParse(statements));
       request.forgetParse(statements);
       // A stack has ten lines: without the library's own ones it reaches the caller.
@@ -308,7 +305,7 @@ class Pipeline {
     if (request.statement !== statements.lastParsed && !request.internal) statements.lastParsed = undefined;
     // The last one that may change prepared statements, and the last one that may begin or end a block.
     if (request.disturbs) statements.disturbing = request;
-    if (request.turns) statements.turning = request;
+    if (request.controlsBlock) statements.control = request;
     if (fronts !== undefined) request.fronts = fronts;
     if (begins) {
       request.awaitsBegin = true; // until its fronts are answered, which calls release(), or it is over
@@ -318,7 +315,7 @@ class Pipeline {
     }
     if (request.barrier) this.#held++;
     this.#unanswered++;
-    if (mark === 0) this.unwritten = request;
+    if (before === 0) this.unwritten = request;
     if (this.head === null) this.head = request;
     else this.#tail.next = request;
     this.#tail = request;
@@ -415,7 +412,7 @@ class Pipeline {
     this.#unanswered--;
     const { statements } = this;
     if (statements.disturbing === request) statements.disturbing = undefined;
-    if (statements.turning === request) statements.turning = undefined;
+    if (statements.control === request) statements.control = undefined;
     if (request.barrier) this.#held--;
     if (request.awaitsBegin) this.#held--; // BEGIN has failed
     if (repeat) {

@@ -35,7 +35,7 @@ const KEPT_BYTES = 8192;
  */
 
 /** Takes a result that nothing wants. */
-const DROPPED = { start() {}, receiveData() {}, receive() {} };
+const DISCARD = { start() {}, receiveData() {}, receive() {} };
 
 /** @param {function(number): boolean} [takes] whether a parameter takes JSON */
 const hasList = (values, takes = () => true) =>
@@ -103,7 +103,7 @@ class QueryRequest extends Request {
     if (this.json !== undefined) statement.json ??= this.json;
     const binary = writer.bind(names, values, this.format, statement);
     this.state = !parses ? State.Binding : statement.closes.length > 0 ? State.ClosingFirst : State.Parsing;
-    if ((statement.disturbs || statement.turns) && !this.internal) carrier.mark(statement);
+    if ((statement.disturbs || statement.controlsBlock) && !this.internal) carrier.mark(statement);
     // A repetition needs the same values.
     if (statement.name === '' || !Array.isArray(values)) return;
     this.values = binary ? snapshot(values, KEPT_BYTES) : values.slice();
@@ -180,8 +180,8 @@ class QueryRequest extends Request {
     super.skip(error, pipeline);
   }
 
-  get reads() {
-    return this.statement.reads;
+  get isRead() {
+    return this.statement.isRead;
   }
 
   canResend() {
@@ -190,7 +190,7 @@ class QueryRequest extends Request {
 
   drop() {
     this.receiver?.drop?.();
-    this.receiver = DROPPED;
+    this.receiver = DISCARD;
     this.values = null;
   }
 
@@ -225,4 +225,4 @@ class Front extends QueryRequest {
 
 Front.prototype.internal = true;
 
-module.exports = { DROPPED, Front, QueryRequest };
+module.exports = { DISCARD, Front, QueryRequest };

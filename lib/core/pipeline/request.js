@@ -121,7 +121,7 @@ class Request {
 
   /** @throws {UsageError} if it would end or outlive the settings that it runs with, or outlive its scope */
   guard(text) {
-    if (this.controlsBlock) return;
+    if (this.endsScope) return;
     const { scope } = this;
     (this.settings ?? scope?.settings)?.guard(this.simple ? undefined : text, scope.block);
     if (scope?.block && PREPARES.test(text)) throw new UsageError(PREPARED, '0A000');
@@ -143,9 +143,9 @@ class Request {
   }
 
   /** Notes what one of its texts may do. */
-  mark({ disturbs, turns }) {
+  mark({ disturbs, controlsBlock }) {
     this.disturbs ||= disturbs;
-    this.turns ||= turns;
+    this.controlsBlock ||= controlsBlock;
   }
 
   /** Whether it can be sent again: its statement was stale, and nothing was done. */
@@ -166,17 +166,17 @@ class Request {
 Object.assign(Request.prototype, {
   // rare fields are not set in each request, of which there may be a million
   disturbs: false, // it may drop prepared statements, or change their columns
-  turns: false, // its text may begin or end a transaction block
+  controlsBlock: false, // its text may begin or end a transaction block
   barrier: false, // nothing is sent behind it until it is over, so that it can be cancelled
   caller: undefined, // see callerOf
   awaitsBegin: false, // its fronts begin the block of its scope, and nothing is sent behind it until they are answered
-  controlsBlock: false, // it ends the block of its scope, or a savepoint
+  endsScope: false, // it ends the block of its scope, or a savepoint
   endings: 0, // how many of its command tags may be those of ends of its transaction's block
   fronts: undefined, // the unanswered Fronts that were sent with it
   internal: false, // the library's own, so not counted as pending
   result: undefined,
   simple: false, // it is a Query message, which includes a Sync
-  reads: false, // the first word of its text is that of a read
+  isRead: false, // the first word of its text is that of a read
   settings: undefined, // sent in front of it, see lib/core/settings.js
   stale: false, // it failed because of a stale statement, or of a list for json
   traced: false,
@@ -191,7 +191,7 @@ Object.assign(Request.prototype, {
  */
 function mayResend(request, sending) {
   if (!request.pending || request.scope !== sending || !request.canResend()) return false;
-  const mayMove = ({ barrier, reads }) => reads && !barrier;
+  const mayMove = ({ barrier, isRead }) => isRead && !barrier;
   for (let { next } = request; next !== null; next = next.next) {
     if (!next.internal && !(mayMove(request) && mayMove(next))) return false;
   }

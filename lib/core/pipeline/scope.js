@@ -3,7 +3,7 @@
 const { UsageError } = require('../protocol');
 const { again, withQuery } = require('./errors');
 const { waitsForItself } = require('./inside');
-const { DROPPED, Front } = require('./query');
+const { DISCARD, Front } = require('./query');
 
 const IN_BLOCK = 'settings of with() would last to the end of the block that a query has begun: use transaction()';
 
@@ -32,7 +32,7 @@ class Scope {
    * @param {string} name of the owner, for errors
    * @param {boolean} [options.whenIdle=false] it is entered only when everything sent has been answered
    * @param {boolean} [options.block=false] it is a transaction block: it is entered when no block is open, and only
-   *   requests with `controlsBlock` may end it
+   *   requests with `endsScope` may end it
    * @param {string} [options.begin] the SQL that begins the block, in front of the first request
    * @param {string} [options.loop] the query of a cursor, whose loop may wait for what waits behind it
    * @param {function()} [options.entered] called when the scope owns the connection
@@ -156,7 +156,7 @@ class Scope {
       throw new UsageError(IN_BLOCK, '25001');
     const fronts = [];
     // The settings have a prepared statement if the request may be repeated when one is stale.
-    const set = settings => fronts.unshift(new Front(request, ...settings.query, request.cache === true, DROPPED));
+    const set = settings => fronts.unshift(new Front(request, ...settings.query, request.cache === true, DISCARD));
     if (request.settings !== undefined) set(request.settings);
     for (let each = this; each !== null; each = each.parent) {
       if (each.begin === undefined) continue;
@@ -196,7 +196,7 @@ class Scopes {
 
   /** @param {Request} [request] one that ends the scope's block is accepted until the scope was left */
   check(scope, request) {
-    if (scope.refused !== null && (scope.isOver || !request?.controlsBlock))
+    if (scope.refused !== null && (scope.isOver || !request?.endsScope))
       throw withQuery(again(scope.refused(), this.check), request?.text);
     if (scope === this.active || !waitsForItself(scope)) return;
     throw new UsageError(
@@ -212,10 +212,10 @@ class Scopes {
    */
   get inBlock() {
     const {
-      statements: { turning },
+      statements: { control },
       status
     } = this.root.pipeline;
-    return turning === undefined ? status !== 'I' : turning.controlsBlock ? false : undefined;
+    return control === undefined ? status !== 'I' : control.endsScope ? false : undefined;
   }
 
   /** Takes the next entry out of its queue, and enters it if it is a scope. */
@@ -278,35 +278,36 @@ class Scopes {
     while (this.active.outermost === outermost) this.leave(this.active, error);
   }
 
-  /** Ends a scope, and rejects what waits in it. @param {function(): Error} next makes an error for each */
-  #close(scope, next) {
+  /** Ends a scope, and rejects what waits in it. @param {function(): Error} makeError for each */
+  #close(scope, makeError) {
     scope.phase = Phase.OVER;
     scope.entered = scope.lost = nothing; // code that was started inside a transaction keeps its scope, see inside.js
-    scope.refuse(next);
-    this.empty(scope, next);
+    scope.refuse(makeError);
+    this.empty(scope, makeError);
   }
 
-  empty(scope, next) {
+  /** Rejects what waits in a scope. */
+  empty(scope, makeError) {
     while (scope.first !== null) {
       const entry = scope.shift();
-      if (entry instanceof Scope) this.#lose(entry, next);
-      else scope.pipeline.reject(entry, next());
+      if (entry instanceof Scope) this.#lose(entry, makeError);
+      else scope.pipeline.reject(entry, makeError());
     }
   }
 
   /** Ends a scope from outside. */
-  #lose(scope, next) {
+  #lose(scope, makeError) {
     const { lost, phase } = scope;
-    if (!scope.isOver) this.#close(scope, next);
-    lost(next, phase);
+    if (!scope.isOver) this.#close(scope, makeError);
+    lost(makeError, phase);
   }
 
   /**
    * The connection is lost.
-   * @param {function(): Error} next makes an error for each request
+   * @param {function(): Error} makeError for each request
    */
-  lose(next) {
-    for (let scope = this.active; scope !== null; scope = scope.parent) this.#lose(scope, next);
+  lose(makeError) {
+    for (let scope = this.active; scope !== null; scope = scope.parent) this.#lose(scope, makeError);
   }
 }
 

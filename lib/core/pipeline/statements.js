@@ -44,7 +44,7 @@ const HARMLESS = new Set([
 ]);
 
 /** First words of statements that may begin or end a transaction block. */
-const TURNING = new Set(['abort', 'begin', 'commit', 'end', 'rollback', 'start']);
+const CONTROLLING = new Set(['abort', 'begin', 'commit', 'end', 'rollback', 'start']);
 
 /** First words of statements that only read, unless they call a function that writes. */
 const READING = new Set(['select', 'table', 'values', 'show']);
@@ -91,10 +91,10 @@ class Statement {
     /** The names of the dropped statements that are closed in front of its Parse. */
     this.closes = NO_NAMES;
     this.used = 0;
-    this.reads = READING.has(word);
+    this.isRead = READING.has(word);
     /** Whether it may drop prepared statements, or change their columns. */
     this.disturbs = !HARMLESS.has(word);
-    this.turns = TURNING.has(word);
+    this.controlsBlock = CONTROLLING.has(word);
   }
 
   /** Takes the ParameterDescription in buf[start … end). */
@@ -152,7 +152,7 @@ class Statements {
      * @type {Request|undefined} the last sent request that may begin a block or end that of a transaction, until it is
      * over
      */
-    this.turning = undefined;
+    this.control = undefined;
     /** @type {Statement|undefined} the statement of the last Parse, while only uses of it were sent since */
     this.lastParsed = undefined;
     /** @type {Settings|undefined} of the last sent request */
@@ -176,8 +176,8 @@ class Statements {
     if (key.length > LONGEST) return this.#unnamed(text, paramTypes);
     const statement = this.#byKey.get(key) ?? this.#add(text, paramTypes, key, carrier);
     statement.used = ++this.#uses;
-    const answered = !statement.sent || statement.rowParser !== undefined;
-    return answered || statement === this.lastParsed || statement.carrier === carrier
+    const mayRely = !statement.sent || statement.rowParser !== undefined;
+    return mayRely || statement === this.lastParsed || statement.carrier === carrier
       ? statement
       : this.#unnamed(text, paramTypes);
   }

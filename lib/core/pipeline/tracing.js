@@ -4,7 +4,7 @@
 // https://nodejs.org/api/diagnostics_channel.html#class-tracingchannel
 
 const { tracingChannel } = require('node:diagnostics_channel');
-const { DROPPED } = require('./query');
+const { DISCARD } = require('./query');
 
 const channel = tracingChannel('quickgres:query');
 
@@ -154,7 +154,7 @@ function traceAbove(text, run) {
 /** Publishes each BEGIN and SAVEPOINT in front of a request. */
 function traceFronts({ fronts }, pipeline) {
   for (const front of fronts) {
-    if (front.receiver === DROPPED) continue; // settings
+    if (front.receiver === DISCARD) continue; // settings
     const answered = new Promise((resolve, reject) => {
       front.publish = error => (error === undefined ? resolve() : reject(error));
     });

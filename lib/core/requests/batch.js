@@ -80,8 +80,8 @@ class BatchRequest extends Request {
     this.state = this.queries.length === 0 ? State.Done : State.Binding;
   }
 
-  get reads() {
-    return this.queries.every(query => query.reads);
+  get isRead() {
+    return this.queries.every(query => query.isRead);
   }
 
   drop() {

@@ -6,7 +6,7 @@ const {
   frontend
 } = require('../protocol');
 const { RowReader } = require('../rows');
-const { DROPPED, Request } = require('../pipeline');
+const { DISCARD, Request } = require('../pipeline');
 
 /** The longest reason of a CopyFail, in characters: it goes into the server's log. */
 const REASON = 500;
@@ -62,7 +62,7 @@ class CopyRequest extends Request {
 
   drop() {
     this.receiver.drop?.();
-    this.receiver = DROPPED;
+    this.receiver = DISCARD;
   }
 
   ready() {

@@ -3,7 +3,7 @@
 // What is sent: a class for each kind of request. What a plain query does not need is loaded late.
 
 const { late } = require('../late');
-const { DROPPED, QueryRequest } = require('../pipeline');
+const { DISCARD, QueryRequest } = require('../pipeline');
 
 const later = late({ ownTypes: () => require('./own-types') });
 
@@ -18,7 +18,7 @@ module.exports = Object.assign(
     SimpleQueryRequest: () => require('./simple-query').SimpleQueryRequest
   }),
   {
-    DROPPED,
+    DISCARD,
     QueryRequest,
     /** @returns {OwnTypes|undefined} if connections of a config are to ask for them */
     ownTypesFor: config =>

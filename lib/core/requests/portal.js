@@ -94,14 +94,6 @@ class Portal {
     if (end === undefined) scope.pipeline.scopes.check(scope);
   }
 
-  /** It lives in a transaction of its own, which ends with it. */
-  isIn(committed) {
-    this.committed = committed;
-    committed.catch(() => {
-      this.open = false;
-    });
-  }
-
   /**
    * Fetches the next rows, after the earlier ones.
    * @param {number} maxRows 0 for all
@@ -143,7 +135,7 @@ class Portal {
     return isExhausted ? new UsageError('the query is over: there are no more rows', '34000') : again(refused());
   }
 
-  /** @throws {Error} if its transaction is over, which invalidates rows that were fetched ahead */
+  /** @throws {Error} if its transaction is over, which disturbs rows that were fetched ahead */
   check() {
     if (this.committed === undefined && this.scope.isOver) throw again(this.scope.refused());
   }

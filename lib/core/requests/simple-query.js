@@ -26,7 +26,7 @@ class SimpleQueryRequest extends Request {
     this.barrier = /\bcopy\b/i.test(text);
   }
 
-  get turns() {
+  get controlsBlock() {
     return /\b(?:begin|start|commit|end|rollback|abort)\b/i.test(this.text);
   }
 

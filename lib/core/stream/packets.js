@@ -6,7 +6,7 @@ const {
   kindOf
 } = require('../protocol');
 const { RowReader, int32 } = require('../rows');
-const { Sink, messages } = require('./sink');
+const { Sink, protocol } = require('./sink');
 const { Target } = require('./target');
 
 /** Gives a target with nothing but `write` each message as a Buffer of its own. */
@@ -59,7 +59,7 @@ function receiverFor(given, buffer) {
     );
   }
   if (!given.pipe) return new PacketReceiver(given);
-  return new Sink(new Target(given), messages, buffer);
+  return new Sink(new Target(given), protocol, buffer);
 }
 
 module.exports = { PacketReceiver, receiverFor };

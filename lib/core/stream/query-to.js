@@ -5,7 +5,7 @@ const { NO_OPTIONS } = require('../options');
 const { QueryRequest } = require('../requests');
 const { giveUp, copyDirection, needOf, send, throwIfAborted, watchSignal } = require('../pipeline');
 const { Json } = require('./json');
-const { Sink, messages } = require('./sink');
+const { Sink, protocol } = require('./sink');
 const { Target } = require('./target');
 const { Values } = require('./values');
 
@@ -84,14 +84,14 @@ function chosenOf(options, name) {
 }
 
 function encoderOf(options, text, ownTypes) {
-  if (options === NO_OPTIONS) return messages;
+  if (options === NO_OPTIONS) return protocol;
   const chosen = {};
   for (const name of Object.keys(CHOICES)) chosen[name] = chosenOf(options, name);
   const { separator = '', format = 0 } = options;
   if (typeof separator !== 'string' && !(separator instanceof Uint8Array)) {
     throw new TypeError('separator must be a string or a Buffer');
   }
-  if (chosen.as === 'protocol') return messages;
+  if (chosen.as === 'protocol') return protocol;
   if (chosen.as === 'values') return new Values(Buffer.from(separator));
   if (format !== 0) throw new TypeError(`as: '${chosen.as}' is made of columns in text format: leave out format`);
   if (copyDirection(text) === 'out') throw new TypeError(`COPY has no columns to be written as '${chosen.as}'`);
@@ -106,7 +106,7 @@ function encoderOf(options, text, ownTypes) {
 async function runInto(lease, sink, make, options) {
   const { target } = sink;
   let request = make();
-  let leave; // ends the wait for a connection, then the request
+  let stop; // ends the wait for a connection, then the request
   // Retry only if not one byte was written.
   const mayRepeat = error =>
     error.sent === false || ((options.end ?? true) && target.stream.writableEnded === false && sink.bytes === 0);
@@ -114,7 +114,7 @@ async function runInto(lease, sink, make, options) {
     if (target.gone) throw target.error;
     target.watch(error => {
       sink.error = error;
-      leave?.(error);
+      stop?.(error);
     });
     throwIfAborted(options);
     const turn = waitFor(target, target.turn(), options.signal, false);
@@ -132,13 +132,14 @@ async function runInto(lease, sink, make, options) {
         idempotent,
         alone,
         onwait: end => {
-          target.gone ? end(target.error) : (leave = end);
+          if (target.gone) end(target.error);
+          else stop = end;
         }
       },
       () => {
         if (target.gone) throw target.error;
         if (request.scope !== null) request = make(); // it was lost before
-        leave = error => giveUp(request, error);
+        stop = error => giveUp(request, error);
         return request;
       },
       request.text,

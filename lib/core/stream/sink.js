@@ -15,7 +15,7 @@ const LONG = 131072;
  * The size of the block that the results of a connection share: two full reads of the socket, and a message that began
  * in the bytes before.
  */
-const SHARED = 147456;
+const BLOCK_BYTES = 147456;
 
 /** Bytes of a long result that may wait in the target, since stopping and restarting the socket costs more. */
 const AHEAD = 262144;
@@ -24,7 +24,7 @@ const AHEAD = 262144;
 class Block {
   #view;
 
-  constructor(bytes = Buffer.allocUnsafeSlow(SHARED), start = 0) {
+  constructor(bytes = Buffer.allocUnsafeSlow(BLOCK_BYTES), start = 0) {
     this.bytes = bytes;
     this.start = this.used = start;
   }
@@ -128,7 +128,7 @@ class Sink {
   reserve(length) {
     if (this.#block.used + length > this.#block.bytes.length) {
       this.flush();
-      if (length > SHARED) this.#block = new Block(Buffer.allocUnsafeSlow(length));
+      if (length > BLOCK_BYTES) this.#block = new Block(Buffer.allocUnsafeSlow(length));
     }
     return this.#block;
   }
@@ -156,7 +156,7 @@ class Sink {
     const { bytes, start, used } = block;
     const isShared = block === this.#backlog.block;
     let piece;
-    if (isShared && 2 * used < SHARED) {
+    if (isShared && 2 * used < BLOCK_BYTES) {
       piece = Buffer.allocUnsafe(used);
       bytes.copy(piece, 0, 0, used);
       block.used = 0;
@@ -192,7 +192,7 @@ const flush = sink => sink.flush();
  * Passes the messages on unchanged: RowDescription first, even for a prepared statement, and CommandComplete last, so
  * that a reader needs no earlier state.
  */
-const messages = {
+const protocol = {
   start(out, rowParser, format) {
     if (rowParser !== null) {
       const description = rowParser.description(format);
@@ -208,4 +208,4 @@ const messages = {
   }
 };
 
-module.exports = { messages, Sink };
+module.exports = { protocol, Sink };

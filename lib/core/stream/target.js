@@ -207,7 +207,7 @@ class Target {
    * How many timeouts without progress a stream may have. Its socket shows progress only when a third of what the
    * system holds has left, so a reader that is slow, but steady, needs more with each megabyte.
    */
-  get #patience() {
+  get #allowedLooks() {
     return 1 + Math.min(MOST_HELD, Math.floor((this.#onSocket - this.#before - this.untaken) / MEGABYTE));
   }
 
@@ -215,7 +215,8 @@ class Target {
   #watchStall(left = () => this.untaken) {
     this.#unwatchStall();
     const giveUp = time => this.giveUp(tookNothing(time, 'stall_timeout'));
-    if (this.#stallTimeout > 0) this.#unwatchStall = watchStall(this.#stallTimeout, left, giveUp, () => this.#patience);
+    if (this.#stallTimeout > 0)
+      this.#unwatchStall = watchStall(this.#stallTimeout, left, giveUp, () => this.#allowedLooks);
   }
 
   giveUp(error) {

@@ -87,20 +87,20 @@ describe('Request', () => {
 describe('mayResend', () => {
   it('lets nothing come later than what it could affect, or what could affect it', () => {
     const scope = {};
-    const sent = { pending: true, scope, reads: true, barrier: false, next: null, canResend: () => true };
+    const sent = { pending: true, scope, isRead: true, barrier: false, next: null, canResend: () => true };
     const request = more => ({ ...sent, ...more });
     for (const [more, expected] of [
       [{}, true],
-      [{ reads: false }, true],
+      [{ isRead: false }, true],
       [{ next: request() }, true],
-      [{ reads: false, next: request({ internal: true }) }, true],
+      [{ isRead: false, next: request({ internal: true }) }, true],
       [{ pending: false }, false],
       [{ scope: {} }, false],
       [{ canResend: () => false }, false],
-      [{ reads: false, next: request() }, false],
-      [{ next: request({ reads: false }) }, false],
+      [{ isRead: false, next: request() }, false],
+      [{ next: request({ isRead: false }) }, false],
       [{ next: request({ barrier: true }) }, false],
-      [{ next: request({ next: request({ reads: false }) }) }, false]
+      [{ next: request({ next: request({ isRead: false }) }) }, false]
     ])
       assert.equal(mayResend(request(more), scope), expected, JSON.stringify(more));
   });

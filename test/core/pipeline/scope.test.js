@@ -11,13 +11,13 @@ function make() {
   const pipeline = {
     head: null,
     status: 'I',
-    statements: { turning: undefined },
+    statements: { control: undefined },
     reject: (request, error) => settled.push([request.name, error.message])
   };
   const scopes = new Scopes(pipeline);
   /** What comes next where the last answer had this status, and this was sent since. */
-  const next = (status = 'I', { turning, head = turning ?? null } = {}) => {
-    Object.assign(pipeline, { head, status, statements: { turning } });
+  const next = (status = 'I', { control, head = control ?? null } = {}) => {
+    Object.assign(pipeline, { head, status, statements: { control } });
     return scopes.next();
   };
   const scope = (name, options, parent = scopes.root) => new Scope(pipeline, parent, name, options);
@@ -88,8 +88,8 @@ describe('The scopes of a connection', () => {
     const block = scope('block', { block: true });
     root.push(block);
     root.push(entry('query'));
-    assert.equal(next('I', { turning: { controlsBlock: false } }), null);
-    assert.equal(next('T', { turning: { controlsBlock: true } }), block);
+    assert.equal(next('I', { control: { endsScope: false } }), null);
+    assert.equal(next('T', { control: { endsScope: true } }), block);
   });
 
   it('leave one that is ending when all that waited in it has been sent', () => {
@@ -102,7 +102,7 @@ describe('The scopes of a connection', () => {
     block.phase = Phase.ENDING;
     assert.deepEqual([next().name, block.isOver], ['COMMIT', false]);
     assert.deepEqual(
-      [next('T', { turning: { controlsBlock: true } }).name, block.isOver, scopes.active],
+      [next('T', { control: { endsScope: true } }).name, block.isOver, scopes.active],
       ['outside', true, root]
     );
   });
@@ -120,7 +120,7 @@ describe('The scopes of a connection', () => {
     assert.equal(scopes.leave(owner, new Error('again')), false);
     assert.deepEqual([settled, lost], [[['inside', 'over']], ['over']]);
     assert.throws(() => scopes.check(owner), over);
-    assert.throws(() => scopes.check(owner, { controlsBlock: true }), over);
+    assert.throws(() => scopes.check(owner, { endsScope: true }), over);
     scopes.check(root);
   });
 
@@ -137,8 +137,8 @@ describe('The scopes of a connection', () => {
     const { scopes, scope } = make();
     const block = scope('block');
     block.refused = () => new Error('over');
-    assert.throws(() => scopes.check(block, { controlsBlock: false }), { message: 'over' });
-    scopes.check(block, { controlsBlock: true });
+    assert.throws(() => scopes.check(block, { endsScope: false }), { message: 'over' });
+    scopes.check(block, { endsScope: true });
   });
 
   it('end all savepoints with the block that they are in', () => {

@@ -107,8 +107,8 @@ describe('Statements', () => {
   });
 
   it('know what only reads, so that it may be repeated: WITH may write', () => {
-    const reads = text => new Statements(10).get(text).reads;
-    for (const text of ['SELECT 1', '(TABLE t)', 'values (1)', 'SHOW x']) assert.equal(reads(text), true, text);
+    const isRead = text => new Statements(10).get(text).isRead;
+    for (const text of ['SELECT 1', '(TABLE t)', 'values (1)', 'SHOW x']) assert.equal(isRead(text), true, text);
     for (const text of [
       'WITH a AS (INSERT INTO t VALUES (1) RETURNING *) SELECT * FROM a',
       'INSERT INTO t VALUES (1)',
@@ -122,7 +122,7 @@ describe('Statements', () => {
       'BEGIN',
       ''
     ]) {
-      assert.equal(reads(text), false, text);
+      assert.equal(isRead(text), false, text);
     }
   });
 

@@ -210,8 +210,8 @@ describe('QueryRequest', () => {
 
   it('says whether it may drop statements, and whether it may begin or end a block', () => {
     const kindOf = text => {
-      const { disturbs, turns } = sent({ text }).request;
-      return [disturbs, turns];
+      const { disturbs, controlsBlock } = sent({ text }).request;
+      return [disturbs, controlsBlock];
     };
     assert.deepEqual(['SET a = b', 'COMMIT', 'SELECT 1'].map(kindOf), [
       [true, false],

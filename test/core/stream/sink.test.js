@@ -6,7 +6,7 @@ const http = require('node:http');
 const { PassThrough, Writable } = require('node:stream');
 const { setImmediate: turn } = require('node:timers/promises');
 const { Client } = require('../../..');
-const { Sink, messages } = require('../../../lib/core/stream/sink');
+const { Sink, protocol } = require('../../../lib/core/stream/sink');
 const { connected, proxied, faked, hex, dataRow, ANSWER } = require('../../support');
 const { collector, failing, frames, slow, typesOf } = require('../../support/kit');
 
@@ -298,7 +298,7 @@ describe('Sink', () => {
   it('writes the end of a message with what comes behind it, not as a piece of its own', async () => {
     const pieces = [];
     const target = { queued: 0, write: piece => pieces.push(piece.length), wait() {} };
-    const sink = new Sink(target, messages);
+    const sink = new Sink(target, protocol);
     const pipeline = { holdBehind() {}, results: make => make() };
     sink.start(null, 0, pipeline);
     const chunk = Buffer.alloc(65536);
@@ -320,7 +320,7 @@ describe('Sink', () => {
     let backlog;
     const pipeline = { socket: null, holdBehind() {}, results: make => (backlog ??= make()) };
     const [first, second] = pieces.map(
-      list => new Sink({ queued: 0, write: piece => list.push(Buffer.from(piece)) }, messages)
+      list => new Sink({ queued: 0, write: piece => list.push(Buffer.from(piece)) }, protocol)
     );
     const fill = (sink, value, length) => sink.receiveData(Buffer.alloc(length, value), 0, length, 1, false);
     const command = hex("43 0000000d 'SELECT 1' 00");
@@ -354,7 +354,7 @@ describe('Sink', () => {
       results: make => make(),
       head: null
     };
-    const sink = new Sink({ queued: Infinity, write: () => false, wait() {} }, messages, 0);
+    const sink = new Sink({ queued: Infinity, write: () => false, wait() {} }, protocol, 0);
     sink.start(null, 0, pipeline);
     const row = dataRow('a');
     sink.receiveData(row, 0, row.length, 1, false);
@@ -373,7 +373,7 @@ describe('The result of a request that is sent again, since its statement was st
     const socket = { pause: () => told.push('pause'), resume: () => told.push('resume') };
     let backlog;
     const pipeline = { socket, holdBehind() {}, results: make => (backlog ??= make()), head: null };
-    const sink = new Sink({ queued: Infinity, write: () => false, wait() {} }, messages, 0);
+    const sink = new Sink({ queued: Infinity, write: () => false, wait() {} }, protocol, 0);
     const row = dataRow('a');
     sink.start(null, 0, pipeline);
     sink.drop();
