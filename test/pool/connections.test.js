@@ -513,7 +513,7 @@ describe('The connections of a pool', () => {
     });
 
     it('are shared again when who has waited for them gives up', async () => {
-      const pool = await opened({ size: 1, acquire_timeout: 200 });
+      const pool = await opened({ size: 1, acquire_timeout: 1000 });
       await pool.query('SELECT 1');
       const { call, release } = await held();
       const slow = pool.query(`SELECT ${call}`);
