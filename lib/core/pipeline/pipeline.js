@@ -116,10 +116,6 @@ class Pipeline {
   chunk(buf, length) {
     this.reads++;
     this.givenUpAt = this.silentSince = 0;
-    const { memory } = this;
-    memory.read = buf;
-    memory.length = length;
-    memory.to = 0;
     try {
       this.reader.push(buf, length);
       this.#results?.flushLater();
