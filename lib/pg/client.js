@@ -11,6 +11,9 @@ const { escapeIdentifier, escapeLiteral } = require('./values');
 const { nextTick } = process;
 const soon = setImmediate;
 
+/** As in node-postgres, the events of a loss come two turns of the event loop after its rejections: Slonik takes the first. */
+const later = (...call) => soon(soon, ...call);
+
 /** Outcomes in their order: `{ resolve, isCalled }`. What a callback begins runs before the next one. */
 const turns = [];
 
@@ -133,13 +136,12 @@ class Client extends EventEmitter {
     };
     const isReason = error instanceof DatabaseError;
     if (isReason && this._state.asked === this._state.answered) tell(error);
-    // After pending promises.
-    setImmediate(tell, isReason ? new Error('Connection terminated unexpectedly', { cause: error }) : error);
+    later(tell, isReason ? new Error('Connection terminated unexpectedly', { cause: error }) : error);
   }
 
   _over() {
-    soon(() => this.emit('end'));
-  } // after pending promises
+    later(() => this.emit('end'));
+  }
 
   get processID() {
     return this._state.client.processId ?? null;
@@ -266,7 +268,7 @@ class Client extends EventEmitter {
     if (this._state.asked > this._state.answered && !this.pipeline) this._state.client.destroy();
     // A new client may still connect. The event comes before the promise resolves.
     const work = async () => {
-      if (this._state.client.state !== 'new') await this._state.client.end().then(() => new Promise(soon));
+      if (this._state.client.state !== 'new') await this._state.client.end().then(() => new Promise(later));
     };
     return settle(work, callback, undefined, this._Promise);
   }

@@ -322,7 +322,10 @@ describe('A client of quickgres/pg', () => {
     const order = [];
     client.on('error', error => order.push(error.message));
     client.on('end', () => order.push('end'));
-    const sleeping = client.query('SELECT pg_sleep(100)').catch(error => order.push(`query ${error.code}`));
+    // A turn of the event loop later, as a library on top may tell it.
+    const sleeping = client
+      .query('SELECT pg_sleep(100)')
+      .catch(error => new Promise(resolve => setImmediate(() => resolve(order.push(`query ${error.code}`)))));
     const ended = new Promise(resolve => client.once('end', resolve));
     await killed();
     await Promise.all([sleeping, ended]);
