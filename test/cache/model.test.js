@@ -7,7 +7,7 @@ const { connected, sharedServer } = require('../support');
 const { seeded } = require('../support/kit');
 
 const SEED = 20240229;
-const STEPS = 1500;
+const STEPS = 800;
 const KEYS = 8;
 const MAX_BYTES = 12000;
 const TEXT = `SELECT v, repeat('x', v % 7 * 700) AS filler, 1 / (v % 10) AS fails

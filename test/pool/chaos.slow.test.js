@@ -379,10 +379,11 @@ describe('A Pool in chaos', () => {
     const ledger = new Ledger();
     const counts = {};
     const until = performance.now() + SECONDS * 1000;
+    const isOver = () => performance.now() >= until && ledger.certain.size > 100; // a busy machine needs longer
     let ids = 1000;
     const user = async () => {
       const own = random.fork();
-      while (performance.now() < until) {
+      while (!isOver()) {
         const kind = own.pick(Object.keys(KINDS));
         const id = ids++;
         const count = (counts[kind] ??= { done: 0, lost: 0 });
@@ -408,7 +409,7 @@ describe('A Pool in chaos', () => {
       }
     };
     const faults = async () => {
-      while (performance.now() < until) {
+      while (!isOver()) {
         await sleep(200 + random.below(1500));
         const name = random.pick(Object.keys(FAULTS));
         counts[name] = (counts[name] ?? 0) + 1;
@@ -438,7 +439,6 @@ describe('A Pool in chaos', () => {
       for (const id of ledger.certain) assert.ok(unique.has(id), `${id} was written, and is not there`);
       for (const id of unique)
         assert.ok(ledger.certain.has(id) || ledger.possible.has(id), `${id} is there, and was not written`);
-      assert.ok(ledger.certain.size > 100);
     } finally {
       pool.destroy();
       ofCache.destroy();
