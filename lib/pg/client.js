@@ -11,9 +11,6 @@ const { escapeIdentifier, escapeLiteral } = require('./values');
 const { nextTick } = process;
 const soon = setImmediate;
 
-/** As in node-postgres, the events of a loss come two turns of the event loop after its rejections: Slonik takes the first. */
-const later = (...call) => soon(soon, ...call);
-
 /** Outcomes in their order: `{ resolve, isCalled }`. What a callback begins runs before the next one. */
 const turns = [];
 
@@ -120,28 +117,27 @@ class Client extends EventEmitter {
     client.on('parameter', (parameterName, parameterValue) =>
       this.connection.emit('parameterStatus', { parameterName, parameterValue })
     );
-    client.on('error', error => {
-      if (!this._ending) this._lost(errorOf(error));
-    });
+    client.on('error', error => this._lost(errorOf(error)));
     client.on('end', () => this._over());
   }
 
   /**
    * As in node-postgres, the server's reason is an event only if no query rejects with it, and the loss is one after
-   * that.
+   * that, unless end() is called in between.
    */
   _lost(error) {
     const tell = each => {
-      if (this.listenerCount('error') > 0) this.emit('error', each);
+      if (!this._ending && this.listenerCount('error') > 0) this.emit('error', each);
     };
     const isReason = error instanceof DatabaseError;
     if (isReason && this._state.asked === this._state.answered) tell(error);
-    later(tell, isReason ? new Error('Connection terminated unexpectedly', { cause: error }) : error);
+    // After pending promises.
+    soon(tell, isReason ? new Error('Connection terminated unexpectedly', { cause: error }) : error);
   }
 
   _over() {
-    later(() => this.emit('end'));
-  }
+    soon(() => this.emit('end'));
+  } // after pending promises
 
   get processID() {
     return this._state.client.processId ?? null;
@@ -268,7 +264,7 @@ class Client extends EventEmitter {
     if (this._state.asked > this._state.answered && !this.pipeline) this._state.client.destroy();
     // A new client may still connect. The event comes before the promise resolves.
     const work = async () => {
-      if (this._state.client.state !== 'new') await this._state.client.end().then(() => new Promise(later));
+      if (this._state.client.state !== 'new') await this._state.client.end().then(() => new Promise(soon));
     };
     return settle(work, callback, undefined, this._Promise);
   }

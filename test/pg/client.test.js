@@ -322,10 +322,7 @@ describe('A client of quickgres/pg', () => {
     const order = [];
     client.on('error', error => order.push(error.message));
     client.on('end', () => order.push('end'));
-    // A turn of the event loop later, as a library on top may tell it.
-    const sleeping = client
-      .query('SELECT pg_sleep(100)')
-      .catch(error => new Promise(resolve => setImmediate(() => resolve(order.push(`query ${error.code}`)))));
+    const sleeping = client.query('SELECT pg_sleep(100)').catch(error => order.push(`query ${error.code}`));
     const ended = new Promise(resolve => client.once('end', resolve));
     await killed();
     await Promise.all([sleeping, ended]);
@@ -333,6 +330,15 @@ describe('A client of quickgres/pg', () => {
     await assert.rejects(client.query('SELECT 1'), {
       message: 'Client has encountered a connection error and is not queryable'
     });
+  });
+
+  it('tells of no loss if a query rejects with it and its caller ends the client, as Slonik does', async () => {
+    const errors = [];
+    client.on('error', error => errors.push(error));
+    const ended = assert.rejects(client.query('SELECT pg_sleep(100)'), { code: '57P01' }).then(() => client.end());
+    await killed();
+    await ended;
+    assert.deepEqual(errors, []);
   });
 
   it("tells the server's reason and the loss by two events if no query was under way", async () => {

@@ -189,7 +189,7 @@ describe('The package', function () {
   });
 
   it('is installed from a clone by the command of the README, and a clone from git without that', async () => {
-    const [, command] = /^(node PATH\/OF\/THE\/CLONE.*?) +#/m.exec(
+    const [, command] = /^(npm install .*PATH\/OF\/THE\/CLONE.*?) +#/m.exec(
       fs.readFileSync(path.join(root, 'README.md'), 'utf8')
     );
     const git = (...args) =>
