@@ -729,8 +729,11 @@ describe('The connections of a pool', () => {
       let attempts = 0;
       pool.on('connect', async client => {
         if (++attempts > 2) return;
-        setTimeout(() => proxy.reset(), 50);
-        await client.query('SELECT pg_sleep(0.3)').catch(() => {});
+        const first = client.query('SELECT 1');
+        const running = client.query('SELECT pg_sleep(60)').catch(() => {});
+        await first;
+        proxy.reset();
+        await running;
       });
       assert.equal((await pool.query('SELECT 1 AS one')).rows[0].one, 1);
       assert.equal(attempts, 3);
