@@ -66,9 +66,9 @@ const settled = {
   transaction: (mine, text, values) =>
     mine.transaction(async tx => {
       await tx.transaction(inner => inner.query('SELECT 1'));
-      const other = tx.with({ 'model.tenant': 'other' }).query(text, values);
-      const { rows } = await tx.query(text, values);
-      for (const { tenant } of (await other).rows) assert.equal(tenant, 'other');
+      const other = tx.with({ 'model.tenant': 'other' });
+      const [theirs, { rows }] = await Promise.all([other, tx].map(session => session.query(text, values)));
+      for (const { tenant } of theirs.rows) assert.equal(tenant, 'other');
       return rows;
     })
 };
