@@ -27,10 +27,8 @@ function dateOf(days, time = '') {
 
 function timeOf(micros) {
   const seconds = Number(micros / 1000000n);
-  return `${pad(floor(seconds / 3600))}:${pad(floor(seconds / 60) % 60)}:${pad(seconds % 60)}${`.${pad(micros % 1000000n, 6)}`.replace(
-    /\.?0+$/,
-    ''
-  )}`;
+  const fraction = `.${pad(micros % 1000000n, 6)}`.replace(/\.?0+$/, '');
+  return `${pad(floor(seconds / 3600))}:${pad(floor(seconds / 60) % 60)}:${pad(seconds % 60)}${fraction}`;
 }
 
 const timestampOf =

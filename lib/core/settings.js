@@ -62,10 +62,12 @@ class Settings {
       throw new TypeError('with takes an object of at least one setting, by its name');
     for (const name of names) {
       checkText(name, 'the name of a setting');
-      if (/^(?:client_encoding$|default_transaction_)/i.test(name))
-        throw new TypeError(
-          `${name} cannot be set: ${/^c/i.test(name) ? 'this library needs UTF8' : 'the transaction has begun, so set transaction_read_only, or pass options to transaction()'}`
-        );
+      if (/^(?:client_encoding$|default_transaction_)/i.test(name)) {
+        const why = /^c/i.test(name)
+          ? 'this library needs UTF8'
+          : 'the transaction has begun, so set transaction_read_only, or pass options to transaction()';
+        throw new TypeError(`${name} cannot be set: ${why}`);
+      }
     }
     this.#own = names.map(name => [name, valueOf(given[name], name)]);
     this.#outer = outer;
@@ -91,17 +93,17 @@ class Settings {
   /** The text and the values of the query that sets them. */
   get query() {
     const { values } = this;
+    const set = i => `set_config($${2 * i + 1}, $${2 * i + 2}, true)`;
     // The server keeps what they were before. The mark '=' tells that from nothing: the request may never be sent, or
     // be undone.
-    if (this.depth !== undefined)
-      return [
-        `SELECT ${this.#each((kept, i) => `set_config('${kept}', '=' || coalesce(current_setting($${2 * i + 1}, true), ''), true), set_config($${2 * i + 1}, $${2 * i + 2}, true)`)}`,
-        values
-      ];
+    if (this.depth !== undefined) {
+      const all = this.#each(
+        (kept, i) => `set_config('${kept}', '=' || coalesce(current_setting($${2 * i + 1}, true), ''), true), ${set(i)}`
+      );
+      return [`SELECT ${all}`, values];
+    }
     const { length } = values;
-    const text =
-      TEXTS[length] ??
-      `SELECT ${Array.from({ length: length / 2 }, (_, i) => `set_config($${2 * i + 1}, $${2 * i + 2}, true)`).join(', ')}`;
+    const text = TEXTS[length] ?? `SELECT ${Array.from({ length: length / 2 }, (_, i) => set(i)).join(', ')}`;
     if (length <= 2 * MOST) TEXTS[length] = text;
     return [text, values];
   }
@@ -115,7 +117,10 @@ class Settings {
   /** Puts them back behind a request of the scope. */
   behind(scope) {
     const names = this.values.filter((_, index) => index % 2 === 0);
-    const text = `SELECT ${this.#each((kept, i) => `pg_catalog.set_config($${i + 1}, pg_catalog.substr(pg_catalog.current_setting('${kept}'), 2), true), pg_catalog.set_config('${kept}', '', true)`)}
+    const putBack = (kept, i) =>
+      `pg_catalog.set_config($${i + 1}, pg_catalog.substr(pg_catalog.current_setting('${kept}'), 2), true), ` +
+      `pg_catalog.set_config('${kept}', '', true)`;
+    const text = `SELECT ${this.#each(putBack)}
       WHERE pg_catalog.current_setting('quickgres.before_${this.depth}_0', true) OPERATOR(pg_catalog.<>) ''`;
     const request = new PutBackRequest(text, names, 0, true, undefined, DISCARD);
     promised(() => submitIn(request, scope)).catch(() => {}); // the block has failed, or is that of a savepoint

@@ -122,7 +122,8 @@ async function ask(config, texts, settings, isStrict) {
         if (values.length + row.length === 0) return undefined; // for example COPY, whose result has a type of its own
         const name = literal.name ?? literal.text;
         const columns = row.length > 0 ? `{ ${row.join('; ')} }` : '{}';
-        const line = `    ${JSON.stringify(name)}: { values: ${isStrict ? `[${values.join(', ')}]` : 'Values'}; row: ${columns} };`;
+        const taken = isStrict ? `[${values.join(', ')}]` : 'Values';
+        const line = `    ${JSON.stringify(name)}: { values: ${taken}; row: ${columns} };`;
         if (!lines.has(name)) lines.set(name, line);
         if (lines.get(name) === line) return undefined;
         return `${placeOf(literal)} - sql<${JSON.stringify(name)}> has another text elsewhere`;

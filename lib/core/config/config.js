@@ -141,10 +141,10 @@ const checkConfig = config => read(config).texts.forEach(parse);
 
 /** @returns {object} the arguments of `connect()` as a config */
 function connectArguments({ port, host, ssl }) {
+  const hint = typeof port === 'function' ? 'it returns a promise' : 'the config goes to new Client(config)';
   check(
     port === null || !['object', 'function'].includes(typeof port),
-    'connect takes (port, host, ssl) or (socketPath), ' +
-      `not ${kindOf(port)}: ${typeof port === 'function' ? 'it returns a promise' : 'the config goes to new Client(config)'}`
+    `connect takes (port, host, ssl) or (socketPath), not ${kindOf(port)}: ${hint}`
   );
   const isPath = typeof port === 'string' && !/^\d+$/.test(port);
   check(!isPath || host === undefined, 'connect takes (port, host, ssl) or (socketPath), not a host first');

@@ -80,7 +80,7 @@ function checkBlock(pipeline, request, before) {
   else if (request.endsScope) mustUndo &&= controlsBlock;
   else if (hasLeft(request, status)) {
     request.error ??= new UsageError(
-      'this ended the transaction block: in transaction(), return from the function ' + 'to commit, throw to roll back',
+      'this ended the transaction block: in transaction(), return from the function to commit, throw to roll back',
       '25P01'
     );
     mustUndo &&= !outermost.isOver; // else the transaction has ended the other one as well

@@ -135,7 +135,7 @@ class Portal {
     return isExhausted ? new UsageError('the query is over: there are no more rows', '34000') : again(refused());
   }
 
-  /** @throws {Error} if its transaction is over, which disturbs rows that were fetched ahead */
+  /** @throws {Error} if its transaction is over, which invalidates rows that were fetched ahead */
   check() {
     if (this.committed === undefined && this.scope.isOver) throw again(this.scope.refused());
   }
