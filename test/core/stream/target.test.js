@@ -301,6 +301,7 @@ describe('A target', () => {
     const targetOf = (name, take) =>
       events(
         new Writable({
+          highWaterMark: 1, // each write waits for 'drain', however little of the result has come
           write(chunk, encoding, callback) {
             tell(name, 'write');
             take(callback);
