@@ -3,7 +3,7 @@
 const { ConnectionError } = require('../..');
 const { quoted } = require('../core/protocol');
 const { Channels, keeperOf, listenOn } = require('../core/listen');
-const { PoolLease } = require('./lease');
+const { PoolLease } = require('./pool-lease');
 
 /** The connection on which all loops of a pool listen; it is replaced if it is lost. */
 class Listening {

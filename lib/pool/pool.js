@@ -3,7 +3,7 @@
 const { ConnectionError, Session, UsageError } = require('../..');
 const { NO_OPTIONS, checkNoMore, checkOptions } = require('../core/options');
 const { unhindered } = require('../core/pipeline');
-const { PoolLease } = require('./lease');
+const { PoolLease } = require('./pool-lease');
 const { Listening } = require('./listening');
 const { Loan } = require('./loan');
 const { OF_CONNECTION, optionsOf } = require('./options');

@@ -2,7 +2,7 @@
 
 const assert = require('node:assert/strict');
 const { AbortError, ConnectionError, PostgresError, TimeoutError } = require('../..');
-const { PoolLease } = require('../../lib/pool/lease');
+const { PoolLease } = require('../../lib/pool/pool-lease');
 
 const LOST = { code: '08006', sent: true };
 

@@ -13,7 +13,7 @@ const SIZE = 10;
 /** Milliseconds in which the server starts a process. */
 const START = 5;
 
-const FILES = ['known-texts', 'turns', 'connection', 'connections', 'lease'].map(name =>
+const FILES = ['known-texts', 'turns', 'connection', 'connections', 'pool-lease'].map(name =>
   require.resolve(`../../lib/pool/${name}`)
 );
 

@@ -8,7 +8,7 @@ const { ConnectionError, FrameReader, PostgresError, TimeoutError, kindOf } = re
 const { start } = require('./startup');
 const { inOrder, targets } = require('./targets');
 
-const later = late({ cancel: () => require('./cancel'), tls: () => require('./tls') });
+const later = late({ cancel: () => require('./cancel-request'), tls: () => require('./tls') });
 
 /**
  * Seconds that a pool tries a host without connect_timeout: one of several, and the only one, which may have to start.

@@ -16,11 +16,11 @@ module.exports = {
   // Scope, Phase, SettingsScope: who owns the connection
   ...require('./scope'),
   // send, own, submitIn: how sessions use these
-  ...require('./lease'),
+  ...require('./submit'),
   // throwIfAborted, watchLimits, watchSignal, watchStall, tooLong
   ...require('./limits'),
   // giveUp, giveUpAll, isFollowed, expectAnswer
-  ...require('./cancel'),
+  ...require('./give-up'),
   // runInside, waitsForItself
   ...require('./inside'),
   // again, callerOf, promised, unhindered, withQuery; hints

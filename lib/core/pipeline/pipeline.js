@@ -15,7 +15,7 @@ const {
   protocolError
 } = require('../protocol');
 const { Memory, RowParser } = require('../rows');
-const { cancelHead } = require('./cancel');
+const { cancelHead } = require('./give-up');
 const { again, lossErrors } = require('./errors');
 const { checkBlock, noteCommand } = require('./block');
 const { mayResend } = require('./request');

@@ -1,7 +1,7 @@
 'use strict';
 
 const { State } = require('../protocol');
-const { giveUp } = require('./cancel');
+const { giveUp } = require('./give-up');
 const { throwIfAborted, tooLong, watchLimits } = require('./limits');
 const { channel, traceCall, traceWait } = require('./tracing');
 
