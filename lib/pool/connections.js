@@ -297,7 +297,11 @@ class Connections {
       const NoConnection = error instanceof TimeoutError ? TimeoutError : ConnectionError;
       const reason = isFinal(error)
         ? error
-        : new NoConnection(`no connection: ${error.message}`, { code: error.code, cause: error, sent: false });
+        : new NoConnection(`no connection: ${error.message}`, {
+            code: error.code,
+            cause: error instanceof NoConnection ? error.cause : error, // which does not repeat the message
+            sent: false
+          });
       this.#waiting.refuse(() => reason);
       if (!this.reached) this.#resume();
     }
