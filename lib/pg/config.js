@@ -15,7 +15,11 @@ function parse(text) {
   const encoded = / |%[^a-f0-9]|%[a-f0-9][^a-f0-9]/i.test(text) ? encodeURI(text).replace(/%25(\d\d)/g, '%$1') : text;
   // A URL with a user must have a host, but a socket has none.
   const valid = [encoded, encoded.replace('@/', '@none/')].find(each => URL.canParse(each, 'postgres://base'));
-  if (valid === undefined) throw new TypeError('Invalid URL: the connection string is not a URL');
+  if (valid === undefined) {
+    throw new TypeError(
+      'Invalid URL: the connection string is not a URL; in a password, write %23 for "#", %2F for "/", %3F for "?"'
+    );
+  }
   const { searchParams, protocol, username, password, hostname, port, pathname } = new URL(valid, 'postgres://base');
   const { db, encoding, ...query } = Object.fromEntries(searchParams);
   const user = { user: decodeURIComponent(username), password: decodeURIComponent(password) };

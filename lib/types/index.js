@@ -138,9 +138,11 @@ async function ask(config, texts, settings, isStrict) {
 }
 
 /** @returns {string[]} what is wrong with the file */
-function compare(out, content, lines, texts) {
+function compare(out, content, lines, texts, isStrict) {
   const old = fs.existsSync(out) ? fs.readFileSync(out, 'utf8').replace(/\r\n/g, '\n') : '';
   if (old === content) return [];
+  if (old.includes(isStrict ? ': { values: Values;' : ': { values: ['))
+    return [`${out} was made ${isStrict ? 'without' : 'with'} --strict: check it in the same way`];
   const known = new Set(old.split('\n'));
   const missing = texts.filter(({ name, text }) => lines.has(name ?? text) && !known.has(lines.get(name ?? text)));
   return [
@@ -180,7 +182,7 @@ ${declared}
   }
 }
 `;
-  if (check) errors.push(...compare(out, content, lines, texts));
+  if (check) errors.push(...compare(out, content, lines, texts, strict));
   else fs.writeFileSync(out, content);
   for (const each of errors) console.error(each);
   const counts = new Map();
@@ -200,6 +202,7 @@ async function main([command, ...args]) {
 if (require.main === module) {
   main(process.argv.slice(2)).catch(error => {
     console.error(error.message);
+    if (error instanceof ConnectionError && !process.env.DATABASE_URL) console.error('DATABASE_URL is not set');
     process.exitCode = 1;
   });
 }

@@ -65,7 +65,7 @@ describe('Client', () => {
     );
     assert.match(
       unknown.stack,
-      /^PostgresError: database "nowhere" does not exist\n(.*\n)*.*at async begin .*client\.test\.js/
+      /^PostgresError: .*: database "nowhere" does not exist\n(.*\n)*.*at async begin .*client\.test\.js/
     );
   });
 

@@ -90,6 +90,10 @@ describe('The config of quickgres/pg', () => {
       () => new ConnectionParameters('postgres://me:secret@host:port/db'),
       error => error instanceof TypeError && !inspect(error).includes('secret')
     );
+    assert.throws(
+      () => new ConnectionParameters('postgres://me:se#cret@host/db'),
+      error => /write %23 for "#"/.test(error.message) && !/cret/.test(inspect(error))
+    );
   });
 
   it('asks for TLS as node-postgres means it: verified, unless no-verify', () => {

@@ -211,6 +211,27 @@ declare module 'quickgres' {
     ]);
   });
 
+  it('says that DATABASE_URL is not set, if there is no connection without it', async () => {
+    write('app.ts', '');
+    const { code, stderr } = await run([], { DATABASE_URL: '', PGHOST: folder });
+    assert.deepEqual(
+      [code, /connect ENOENT/.test(stderr), stderr.split('\n').at(-2)],
+      [1, true, 'DATABASE_URL is not set']
+    );
+  });
+
+  it('--check says that the file was made with or without --strict', async () => {
+    write('app.ts', "pool.query('SELECT id FROM people');\n");
+    for (const [made, checked, how] of [
+      [['--strict'], [], 'with'],
+      [[], ['--strict'], 'without']
+    ]) {
+      await run(made);
+      const { code, stderr } = await run(['--check', ...checked]);
+      assert.deepEqual([code, stderr], [1, `queries.d.ts was made ${how} --strict: check it in the same way\n`]);
+    }
+  });
+
   it('--list names what is not known, and a name of sql`…` has one text', async () => {
     write(
       'app.ts',

@@ -55,7 +55,7 @@ const HINTS = {
   EAI_AGAIN: 'is the host name right, and does name resolution work?',
   ENOTFOUND: 'is the host name right?',
   ECONNREFUSED: 'does a server listen there?',
-  ENOENT: 'does a server have its Unix socket there? To connect by TCP, name a host (is connectionString undefined?)',
+  ENOENT: 'does a server have its Unix socket there? To connect by TCP, name a host (is the URL undefined?)',
   DEPTH_ZERO_SELF_SIGNED_CERT: NAME_THE_SIGNER,
   SELF_SIGNED_CERT_IN_CHAIN: NAME_THE_SIGNER,
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY: NAME_THE_SIGNER,
@@ -203,15 +203,14 @@ class Attempt extends EventEmitter {
     }
     const { code = '08001', message } = error;
     if (code === '08P01' && /unsupported startup parameter/.test(message)) error.hint ??= NO_SETTINGS;
-    if (error instanceof PostgresError && !code.startsWith('28')) return error;
-    const hint = Object.hasOwn(HINTS, code) ? `: ${HINTS[code]}` : '';
-    const sentence = `${this.where}: ${this.doing}: ${message}${hint}`;
+    const sentence = `${this.where}: ${this.doing}: ${message}`;
     if (error instanceof PostgresError) {
       // its `cause` is not enumerable, as those of other errors
       return Object.defineProperty(new PostgresError({ ...error, message: sentence }), 'cause', { value: error });
     }
+    const hint = Object.hasOwn(HINTS, code) ? `: ${HINTS[code]}` : '';
     const Class = error instanceof TimeoutError ? TimeoutError : ConnectionError;
-    return new Class(sentence, { code, cause: error instanceof Class ? error.cause : error });
+    return new Class(sentence + hint, { code, cause: error instanceof Class ? error.cause : error });
   }
 }
 

@@ -69,17 +69,12 @@ const OWN_FRAME = /^ +at (?:async )?(?:PoolLease\.run|Call\.|#?watch|process\.|n
  * left out
  */
 function showAwaiting(error, hide) {
-  const { query, stack } = error;
-  Error.captureStackTrace?.(error, hide); // not every engine has it
-  const head = `${error.name}: ${error.message}`;
-  if (
-    error.stack
-      .slice(head.length)
-      .split('\n')
-      .some(line => line !== '' && !OWN_FRAME.test(line))
-  )
-    return;
-  error.stack = query === undefined ? stack : `${head}\n    in a query that no code awaits: ${beginningOf(query)}`;
+  // Deno prints the frames that were captured for the error itself, whatever its stack is.
+  const caller = callerOf(hide);
+  const frames = caller.stack?.split('\n').slice(1) ?? []; // not every engine has them
+  if (frames.some(line => !OWN_FRAME.test(line))) showCaller(error, caller);
+  else if (error.query !== undefined)
+    error.stack = `${error.name}: ${error.message}\n    in a query that no known code awaits: ${beginningOf(error.query)}`;
 }
 
 /** For a `.catch`: gives an error that a timer or a socket has made the stack of the awaiting function. */

@@ -12,6 +12,7 @@ const {
   isStale,
   lossErrors,
   reasonOf,
+  showAwaiting,
   showCaller,
   withQuery
 } = require('../../../lib/core/pipeline/errors');
@@ -48,10 +49,23 @@ describe('A query that no code awaits', () => {
       const { stack } = await new Promise(resolve => promise.then(undefined, resolve));
       assert.equal(
         stack,
-        "PostgresError: division by zero\n    in a query that no code awaits: SELECT 1 / 0, '…', '…'"
+        "PostgresError: division by zero\n    in a query that no known code awaits: SELECT 1 / 0, '…', '…'"
       );
     }
     await pool.end();
+  });
+
+  it('has no frames of its own beside its stack, which Deno would print', () => {
+    const { prepareStackTrace } = Error;
+    const error = withQuery(new PostgresError({ message: 'no' }), 'SELECT 1');
+    const prepared = [];
+    Error.prepareStackTrace = each => String(prepared.push(each));
+    try {
+      showAwaiting(error);
+    } finally {
+      Error.prepareStackTrace = prepareStackTrace;
+    }
+    assert.ok(!prepared.includes(error));
   });
 });
 
