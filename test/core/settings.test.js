@@ -544,6 +544,15 @@ describe('A session with settings', () => {
     });
   });
 
+  it('of a transaction with settings gives its own to its savepoint', async () => {
+    const client = await connected();
+    const [inside, after] = await client.with({ 'app.tenant': 1 }).transaction(async tx => {
+      const mine = tx.with({ 'app.tenant': 2 });
+      return [await mine.transaction(savepoint => tenantOf(savepoint)), await tenantOf(tx)];
+    });
+    assert.deepEqual([inside, after], ['2', '1']);
+  });
+
   it('is refused in a block that a query has begun, and waits for the answer of one that may begin a block', async () => {
     const client = await connected();
     const mine = as(client, 1);

@@ -160,8 +160,7 @@ class Scope {
     if (request.settings !== undefined) set(request.settings);
     for (let each = this; each !== null; each = each.parent) {
       if (each.begin === undefined) continue;
-      const isOutermost = each.parent.settings === undefined; // the blocks inside have the same settings
-      if (each.settings !== undefined && isOutermost) set(each.settings);
+      if (each.settings !== each.parent.settings) set(each.settings); // a block has those around it, unless it has others
       fronts.unshift(new Front(request, each.begin, [], false));
     }
     return fronts;
