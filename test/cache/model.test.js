@@ -45,7 +45,9 @@ class Model {
   }
 }
 
-describe('The response cache and a simple model of it', () => {
+describe('The response cache and a simple model of it', function () {
+  this.timeout(30000); // its steps take two seconds on an idle machine
+
   it(`agree on a random mix of ${STEPS} steps (seed ${SEED})`, async () => {
     const server = await sharedServer();
     await server.sql(`DROP TABLE IF EXISTS model; CREATE TABLE model (k int PRIMARY KEY, v int); GRANT ALL ON model TO PUBLIC;

@@ -73,8 +73,12 @@ describe('The listening of a pool', () => {
     proxy.connections[0].stall();
     assert.equal((await news.next()).value.missed, true);
     assert.match(errors[0], /the server was silent for 40 ms/);
-    await pool.query("NOTIFY news, 'behind'");
-    assert.equal((await news.next()).value.payload, 'behind');
+    let heard;
+    do {
+      await pool.query("NOTIFY news, 'behind'");
+      heard = (await news.next()).value;
+    } while (heard.missed); // a busy machine is silent for 40 ms as well
+    assert.equal(heard.payload, 'behind');
     await pool.end();
     await proxy.stop();
   });
