@@ -255,6 +255,8 @@ describe('ResponseCache', () => {
       ['a', [Buffer.from('1')]],
       ['a', ['1', '2']],
       ['a', ['12']],
+      ['a', [[1]]],
+      ['a', [[2]]],
       ['a', [], { format: 1 }],
       ['a', [], { paramTypes: [25] }],
       ['a', [], { as: 'values' }],

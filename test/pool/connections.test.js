@@ -767,7 +767,8 @@ describe('The connections of a pool', () => {
         pool.query('SELECT 3 AS n'),
         pool.query('SELECT 4 AS n', [], { signal: new AbortController().signal }),
         pool.query('SELECT 5 AS n'),
-        pool.transaction(() => 6)
+        pool.batch(['SELECT 6 AS n'], { idempotent: true }).then(([result]) => result),
+        pool.transaction(() => 7)
       ]);
       await until(
         async () =>
@@ -775,7 +776,7 @@ describe('The connections of a pool', () => {
       );
       await server.sql(`SELECT pg_terminate_backend(${id})`);
       const short = (await results).map(({ reason, value }) => (reason ? reason.sent : (value.rows?.[0].n ?? value)));
-      assert.deepEqual(short, [true, 2, true, true, true, 6]);
+      assert.deepEqual(short, [true, 2, true, true, true, 6, 7]);
     });
 
     it('are asked again by queryTo that may be repeated, as long as its target has got nothing', async () => {

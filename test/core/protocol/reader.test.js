@@ -164,6 +164,12 @@ describe('FrameReader', () => {
     assert.throws(() => lengthAt(hex('44 00000007 00'), 0, 6), { code: '08P01', message: /announces 7 bytes/ });
   });
 
+  it('waits for a message of more than 16 MB until its end', () => {
+    const { reader, messages } = collect();
+    reader.push(Buffer.concat([hex('44 01000006 0000'), STREAM]));
+    assert.deepEqual(messages, []);
+  });
+
   it('takes no memory for bytes that are announced and have not come', () => {
     const { reader, messages } = collect();
     const chunk = Buffer.alloc(65536);

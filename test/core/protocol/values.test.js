@@ -83,6 +83,7 @@ describe('checkValues', () => {
     checkValues([]);
     checkValues(new Array(65535));
     checkValues(new new RowParser(rowDescription('a'))[0](dataRow('x')));
+    checkValues({ rowBuffer: dataRow() });
   });
 
   it('refuses more values than the protocol can count', () => {

@@ -184,6 +184,15 @@ describe('batch', () => {
     );
   });
 
+  it('that was sent again fails with the error of the second time', async () => {
+    const client = await connected();
+    await client.batch(['CREATE TEMP TABLE t (a int)', 'INSERT INTO t VALUES (1)']);
+    const text = 'SELECT *, 1 / a FROM t';
+    await client.query(text);
+    await client.batch(['ALTER TABLE t ADD b int', 'UPDATE t SET a = 0']);
+    await assert.rejects(client.batch([text]), { code: '22012', index: 0 });
+  });
+
   it('that was sent again is counted once', async () => {
     const client = await connected();
     await client.query('CREATE TEMP TABLE t (a int)');
@@ -290,11 +299,12 @@ describe('batch', () => {
       ['too few results', ...one, ANSWER.ready],
       ['too many results', ...one, ...one, ...one, ANSWER.ready],
       ['rows before BindComplete', dataRow('1')],
-      ['a message of no type behind all', ...one, ...one, message('?')],
-      ['a row behind all', ...one, ...one, dataRow('1')]
+      ['a message of no type after a batch', ...one, ...one, message('?')],
+      ['a row after a batch', ...one, ...one, dataRow('1')]
     ]) {
       const client = await answering(...answer);
-      await assert.rejects(client.batch([['SELECT 1 AS a'], ['SELECT 2 AS a']]), { code: '08P01' }, name);
+      const message = new RegExp(`unexpected .*${/after a batch|$/.exec(name)}`);
+      await assert.rejects(client.batch([['SELECT 1 AS a'], ['SELECT 2 AS a']]), { code: '08P01', message }, name);
       assert.equal(client.state, 'closed');
     }
   });

@@ -174,6 +174,7 @@ describe('Arrays of the types of a database', () => {
       const seen = [];
       pool.on('error', error => seen.push(error));
       assert.equal((await pool.query(TEXT)).rows[0].ages, '{1,2}');
+      await assert.rejects(pool.query(TEXT, [], { decode: { age: Number } }), { message: /has not told/ });
       assert.equal(pool.stats.pending, 0);
       await pool.end();
       assert.deepEqual(seen, []);
