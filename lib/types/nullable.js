@@ -4,7 +4,8 @@
 // In it, each column says which outer joins may make it NULL (PostgreSQL 16 and newer). What is not
 // known here may be NULL.
 
-const TOKEN = /[(){}[\]]|"(?:[^"\\]|\\[^])*"|(?:[^\s(){}[\]"\\]|\\[^])+/g;
+/** As pg_strtok of PostgreSQL divides them: quotes and square brackets may stand in a name. */
+const TOKEN = /[(){}]|(?:[^ \n\t(){}\\]|\\[^])+/g;
 
 /** @returns {Array|object|string|null} nodes as objects with their name in `node`, lists as arrays, else strings */
 function parse(text) {
@@ -13,9 +14,9 @@ function parse(text) {
   const value = () => {
     const token = tokens[at++];
     if (token === '<>') return null;
-    if (token === '(' || token === '[') {
+    if (token === '(') {
       const list = [];
-      while (tokens[at] !== ')' && tokens[at] !== ']') list.push(value());
+      while (tokens[at] !== ')') list.push(value());
       at++;
       return list;
     }

@@ -110,6 +110,18 @@ describe('NULL', () => {
     assert.equal(typing.unsure, undefined);
   });
 
+  it('is found whatever characters the names have', async function () {
+    if (version < 16) this.skip();
+    const names = ['a "b', 'a[', '[', ']', ':x', '{', '}', '(', ')', '<>', '"', '\\', ' ', 'a\tb', 'a\nb', 'a\u00a0b'];
+    const quoted = names.map(name => `"${name.replaceAll('"', '""')}"`);
+    const from = `(SELECT ${quoted.map((name, n) => (n % 2 ? `NULL AS ${name}` : `1 AS ${name}`))}) AS "a ""[b"`;
+    const { row } = await typing.of(`SELECT ${quoted} FROM ${from}`);
+    assert.deepEqual(
+      row,
+      names.map((name, n) => `${JSON.stringify(name)}: ${n % 2 ? 'string | null' : 'number'}`)
+    );
+  });
+
   it('is in no column that is said to have none, in data with holes', async () => {
     let columns = 0;
     for (const text of Object.keys(QUERIES)) {
