@@ -12,23 +12,24 @@ const root = path.join(__dirname, '..');
 const slow = process.argv.includes('--slow');
 const args = process.argv.slice(2).filter(arg => arg !== '--slow');
 
-install();
-const { status } = spawnSync(
-  process.execPath,
-  [
-    require.resolve('c8/bin/c8.js'),
-    '--config=test/c8.json',
-    `--clean=${!slow}`,
-    '--temp-directory=coverage/tmp',
+install().then(() => {
+  const { status } = spawnSync(
     process.execPath,
-    require.resolve('mocha/bin/mocha.js'),
-    '--parallel',
-    '--jobs',
-    availableParallelism(),
-    '--timeout=60000', // coverage and servers that start take longer
-    ...args,
-    ...['test/*/', 'test/core/*/'].map(folder => `${folder}*${slow ? '.slow' : ''}.test.js`)
-  ],
-  { cwd: root, stdio: 'inherit' }
-);
-process.exitCode = status ?? 1;
+    [
+      require.resolve('c8/bin/c8.js'),
+      '--config=test/c8.json',
+      `--clean=${!slow}`,
+      '--temp-directory=coverage/tmp',
+      process.execPath,
+      require.resolve('mocha/bin/mocha.js'),
+      '--parallel',
+      '--jobs',
+      availableParallelism() + 1, // many tests wait for a time
+      '--timeout=60000', // coverage and servers that start take longer
+      ...args,
+      ...['test/*/', 'test/core/*/'].map(folder => `${folder}*${slow ? '.slow' : ''}.test.js`)
+    ],
+    { cwd: root, stdio: 'inherit' }
+  );
+  process.exitCode = status ?? 1;
+});

@@ -96,6 +96,7 @@ const own = (runtime, server, parts, file) => ({
   server,
   parts,
   files: [`test/everywhere/${file}`],
+  isBeside: true,
   command: node(24),
   args: [path.join(MOCHA, 'mocha.js'), '--exit'],
   env: { PG_VERSION: '18' }

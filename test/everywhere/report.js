@@ -17,7 +17,8 @@ function skipped(cell) {
 
 /** @returns {string} what one cell has done, failures with their errors */
 function summary(cell) {
-  const lines = [`  ${of(cell, 'passed').length} passed, ${of(cell, 'failed').length} failed in ${cell.seconds} s`];
+  const counts = `${of(cell, 'passed').length} passed, ${of(cell, 'failed').length} failed in ${cell.seconds} s`;
+  const lines = [`${cell.runtime} × ${cell.server}: ${counts}`];
   for (const { title, error } of of(cell, 'failed'))
     lines.push(`  FAILED ${title}\n    ${error.replaceAll('\n', '\n    ')}`);
   if (cell.error !== undefined) lines.push(`  FAILED: ${cell.error}`);

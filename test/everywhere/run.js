@@ -2,13 +2,12 @@
 
 // npm run test:everywhere: the matrix of runtimes and servers, and a table of what came of it.
 
-const { spawn, spawnSync } = require('node:child_process');
-const crypto = require('node:crypto');
+const { spawn } = require('node:child_process');
 const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
 const { parseArgs } = require('node:util');
-const { install: installFolders } = require('../support/folder');
+const { FOLDERS, install } = require('../support/folder');
 const { CELLS } = require('./matrix');
 const { summary, table } = require('./report');
 
@@ -22,23 +21,6 @@ const USAGE = `npm run test:everywhere -- [options] [test files]
   --part ci     the selection for continuous integration
   --no-install  take what is installed in test/everywhere
   --json file   write the results there`;
-
-/** Installs what the lock file says, unless that is there already. */
-function install() {
-  const stamp = path.join(__dirname, 'node_modules/.installed');
-  const lock = crypto
-    .createHash('sha256')
-    .update(fs.readFileSync(path.join(__dirname, 'package-lock.json')))
-    .digest('hex');
-  if (fs.existsSync(stamp) && fs.readFileSync(stamp, 'utf8') === lock) return;
-  // Not npm ci: it refuses a lock file that lacks packages of other platforms, which registries may not have.
-  const { status } = spawnSync('npm', ['install', '--no-save', '--no-audit', '--no-fund', '--loglevel=error'], {
-    cwd: __dirname,
-    stdio: 'inherit'
-  });
-  if (status !== 0) throw new Error('npm install in test/everywhere failed');
-  fs.writeFileSync(stamp, lock);
-}
 
 /**
  * Runs one cell of the matrix.
@@ -108,16 +90,18 @@ async function main() {
         : [name, runtime, server].some(each => only.includes(each)) && parts.includes('all')
   );
   if (cells.length === 0) throw new Error(`nothing to run\n${USAGE}`);
-  if (values.install) {
-    install();
-    installFolders();
-  }
+  if (values.install) await install([...FOLDERS, 'everywhere']);
   const done = [];
-  for (const cell of cells) {
-    console.log(`${cell.runtime} × ${cell.server} …`);
-    done.push(await run(cell, positionals));
-    console.log(summary(done.at(-1)));
-  }
+  // What drives something else waits for it most of the time, so it runs beside the suite.
+  const side = cells.filter(cell => cell.isBeside);
+  const runAll = async list => {
+    for (const cell of list) {
+      const one = await run(cell, positionals);
+      console.log(summary(one));
+      done.push(one);
+    }
+  };
+  await Promise.all([runAll(side), runAll(cells.filter(cell => !side.includes(cell)))]);
   console.log(`\n${table(done)}`);
   if (values.json) fs.writeFileSync(values.json, JSON.stringify(done));
   const failed = done.reduce(

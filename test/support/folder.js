@@ -1,9 +1,10 @@
 'use strict';
 
 // Tests whose peers are too much for everybody to install have a folder of their own for them, with a lock file.
-// `npm run test:all` installs them before any test runs; `node test/support/folder.js` does it by hand.
+// `npm run test:all` installs them before any test runs; `node test/support/folder.js [NAME]` does it by hand, for all or one.
 
-const { spawnSync } = require('node:child_process');
+const { spawn } = require('node:child_process');
+const { once } = require('node:events');
 const fs = require('node:fs');
 const path = require('node:path');
 
@@ -21,18 +22,25 @@ function isInstalled(folder) {
   );
 }
 
-/** Installs what the folders need, unless it is there. */
-function install() {
-  for (const name of FOLDERS) {
+/** npm ci refuses a lock file that lacks packages of other platforms, which registries may not have. */
+const LACKING = ['everywhere'];
+
+/** Installs what folders need, unless it is there; all side by side. */
+async function install(names = FOLDERS) {
+  const one = async name => {
     const cwd = path.join(__dirname, '..', name);
-    if (isInstalled(cwd)) continue;
-    const { status } = spawnSync('npm', ['ci', '--no-audit', '--no-fund'], {
+    if (isInstalled(cwd)) return;
+    const command = LACKING.includes(name) ? ['install', '--no-save'] : ['ci'];
+    const child = spawn('npm', [...command, '--no-audit', '--no-fund', '--loglevel=error'], {
       cwd,
       stdio: 'inherit',
       shell: process.platform === 'win32'
     });
-    if (status !== 0) console.error(`npm ci in test/${name} failed`);
-  }
+    const [status] = await once(child, 'close');
+    if (status !== 0) throw new Error(`npm ${command[0]} in test/${name} failed`);
+  };
+  const results = await Promise.allSettled(names.map(one));
+  for (const { reason } of results) if (reason !== undefined) console.error(reason.message);
 }
 
 /**
@@ -50,6 +58,6 @@ function installed(test, name) {
   test.skip();
 }
 
-if (require.main === module) install();
+if (require.main === module) install(process.argv.length > 2 ? process.argv.slice(2) : FOLDERS);
 
-module.exports = { install, installed };
+module.exports = { FOLDERS, install, installed };
