@@ -8,11 +8,12 @@ const { until } = require('../support/kit');
 const { orders } = require('../support/permutations');
 
 /*
- * One connection has three users: a query that waits for a lock and is ended early, a plain query, and a transaction. Their steps come in
- * every order. A model of the line says what each must come to.
+ * One connection has several users: a query that waits for a lock and is ended early, one that waits for another lock, a plain query, and a
+ * transaction. Their steps come in every order. A model of the line says what each must come to.
  */
 
 const values = ({ rows }) => rows.map(row => row.toArray().at(-1));
+const copied = call => `SELECT 7 FROM (SELECT ${call} OFFSET 0) AS locked`;
 
 /** Every kind of request that can be ended early. `call` waits for the lock; each inserts its row only if it is not ended. */
 const KINDS = {
@@ -37,14 +38,24 @@ const KINDS = {
     const { rowCount } = await client.queryTo(new PassThrough().resume(), `SELECT ${call}`, [], limits);
     return [rowCount * 7];
   },
+  'pass-through': async ({ client, call, limits }) => {
+    await client.query(`SELECT ${call}`, [], { ...limits, stream: new PassThrough().resume() });
+    return [7];
+  },
+  'COPY TO STDOUT': async ({ client, call, limits }) => {
+    const { rows } = await client.query(`COPY (${copied(call)}) TO STDOUT`, [], limits);
+    return [Number(rows[0])];
+  },
   copyTo: async ({ client, call, limits }) => {
     let text = '';
-    for await (const piece of client.copyTo(
-      `COPY (SELECT 7 FROM (SELECT ${call} OFFSET 0) AS locked) TO STDOUT`,
-      limits
-    ))
-      text += piece;
+    for await (const piece of client.copyTo(`COPY (${copied(call)}) TO STDOUT`, limits)) text += piece;
     return [Number(text)];
+  },
+  'COPY FROM STDIN': async ({ client, call, limits, table, id }) => {
+    await client.query(`COPY ${table} FROM STDIN WHERE ${call} IS NOT NULL`, [], limits);
+    client.copyData(`${id}\n`);
+    await client.copyDone();
+    return [7];
   },
   copyFrom: async ({ client, call, limits, table, id }) => {
     const copy = client.copyFrom(`COPY ${table} FROM STDIN WHERE ${call} IS NOT NULL`, limits);
@@ -54,16 +65,18 @@ const KINDS = {
 };
 
 /** Kinds that insert their row. */
-const INSERT = ['batch', 'simpleQuery', 'query in a transaction', 'copyFrom'];
+const INSERT = ['batch', 'simpleQuery', 'query in a transaction', 'COPY FROM STDIN', 'copyFrom'];
 /** Kinds that own the connection: nothing is sent behind them. */
-const OWNERS = ['query in a transaction', 'cursor', 'copyFrom'];
+const OWNERS = ['query in a transaction', 'cursor', 'COPY FROM STDIN', 'copyFrom'];
+/** What an abort is told of. */
+const REASON = new Error('reason');
 
 let ids = 0;
 
-/** Three users of a connection, and what has come of them so far. */
+/** The users of a connection, and what has come of them so far. */
 class Line {
-  constructor({ client, lock, observer, table, lose }, kind, pace) {
-    Object.assign(this, { client, lock, observer, table, lose, kind, pace });
+  constructor({ client, lock, other, observer, table, lose }, kind, pace) {
+    Object.assign(this, { client, lock, other, observer, table, lose, kind, pace });
     this.id = ++ids;
     this.controller = new AbortController();
     this.promises = {};
@@ -74,15 +87,21 @@ class Line {
     /** The model: who is in the line, in its order; what each must come to, of which a list has alternatives. */
     this.waiting = [];
     this.expected = {};
-    this.is = { released: false, lost: false, committed: false, cancelled: false };
+    this.is = { released: false, freed: false, lost: false, committed: false, cancelled: false };
   }
 
   ask(who, work) {
-    const promise = (async () => work())();
+    const promise = (async () => await work())(); // so that a stack can show it
     this.promises[who] = promise.then(
       value => (this.came[who] = value),
-      error => (this.came[who] = error.name)
+      error => {
+        this.came[who] = error.name;
+        if (error.name !== 'AbortError') return;
+        assert.deepEqual([error.code, error.cause], ['ABORT_ERR', REASON], this.order);
+        if (!/^copy/.test(this.kind)) assert.match(error.stack, /at .*permutations\.test\.js/, this.order);
+      }
     );
+    this.promises[who].catch(() => {});
     if (this.is.lost) this.expected[who] ??= 'ConnectionError';
     else if (this.expected[who] === undefined) this.waiting.push(who);
   }
@@ -90,9 +109,9 @@ class Line {
   /** What the model says that happens by itself. */
   advance() {
     for (let who; (who = this.waiting[0]) !== undefined; this.waiting.shift()) {
-      if (who === 'slow' && !this.is.released) return;
+      if ((who === 'slow' && !this.is.released) || (who === 'locked' && !this.is.freed)) return;
       if (who === 'transaction' && !this.is.committed) return;
-      this.expected[who] ??= { slow: [7], plain: [2], transaction: 'done' }[who];
+      this.expected[who] ??= { slow: [7], locked: [8], plain: [2], transaction: 'done' }[who];
     }
   }
 
@@ -102,6 +121,11 @@ class Line {
       const limits = { signal: this.controller.signal };
       const insert = `INSERT INTO ${table} VALUES (${id})`;
       this.ask('slow', () => KINDS[this.kind]({ client, call: this.lock.call, limits, insert, table, id }));
+    },
+    wait: () => this.ask('locked', () => this.client.query(`SELECT ${this.other.call}, 8`).then(values)),
+    free: async () => {
+      this.is.freed = true;
+      await this.other.release();
     },
     plain: () => this.ask('plain', () => this.client.query('SELECT 2').then(values)),
     begin: () =>
@@ -128,10 +152,10 @@ class Line {
         this.expected.slow = either ? [[7], 'AbortError'] : 'AbortError';
       }
       // If nothing was sent behind it, it is cancelled. Else its answer comes when the lock is released, and is dropped.
-      const isCancelled = at === this.waiting.length - 1 || OWNERS.includes(this.kind);
-      if (at >= 0 && isCancelled) this.waiting.splice(at, 1);
-      this.is.cancelled = this.pace === 'apart' && isCancelled;
-      this.controller.abort();
+      const isCancelled = at >= 0 && (at === this.waiting.length - 1 || OWNERS.includes(this.kind));
+      if (isCancelled) this.waiting.splice(at, 1);
+      this.is.cancelled = this.pace === 'apart' && isCancelled && !this.is.released;
+      this.controller.abort(REASON);
     },
     lose: async () => {
       this.is.lost = true;
@@ -146,7 +170,7 @@ class Line {
     const told = Object.keys(this.expected).filter(who => this.promises[who] !== undefined);
     for (const who of told) await until(() => who in this.came, `the answer to ${who}, of ${this.order}`);
     if (this.is.lost) return;
-    const isRunning = this.waiting[0] === 'slow';
+    const isRunning = ['slow', 'locked'].includes(this.waiting[0]);
     if (!isRunning && !this.is.cancelled) return;
     const text = 'SELECT wait_event_type AS event FROM pg_stat_get_activity($1)';
     const isWaiting = async () => (await this.observer.query(text, [this.client.processId])).rows[0].event === 'Lock';
@@ -202,7 +226,7 @@ class Line {
 /** One of so many orders; with PERMUTATIONS=all every one. */
 const some = (all, each) => [...all].filter((_, i) => i % each === 0 || process.env.PERMUTATIONS === 'all');
 
-describe('Three users of a connection, in every order of their steps', () => {
+describe('The users of a connection, in every order of their steps', () => {
   const table = 'permuted';
   before(async () => {
     const server = await sharedServer();
@@ -213,12 +237,25 @@ describe('Three users of a connection, in every order of their steps', () => {
     for (const pace of ['at once', 'apart']) {
       it(`come to what each must: a ${kind} is aborted, ${pace}`, async () => {
         const [client, observer] = [await connected(), await connected()];
-        const lock = await held();
-        // Two at a time beside the slow one, since all three at once are 180 orders.
-        for (const others of [['plain'], ['begin', 'commit']]) {
-          for (const order of some(orders([['ask', 'abort'], others, ['release']]), others.length === 1 ? 1 : 6)) {
-            await new Line({ client, lock, observer, table }, kind, pace).run(order);
+        const [lock, other] = [await held(), await held()];
+        // Not all at once, which are thousands of orders.
+        for (const [each, lists] of [
+          [1, [['ask', 'abort'], ['plain'], ['release']]],
+          [6, [['ask', 'abort'], ['begin', 'commit'], ['release']]],
+          [1, [['wait', 'ask', 'abort', 'free', 'release'], ['plain']]],
+          [
+            1,
+            [
+              ['ask', 'abort'],
+              ['release', 'wait', 'free']
+            ]
+          ],
+          [2, [['abort', 'ask'], ['plain'], ['release']]]
+        ]) {
+          for (const order of some(orders(lists), each)) {
+            await new Line({ client, lock, other, observer, table }, kind, pace).run(order);
             await lock.hold();
+            if (order.includes('free')) await other.hold();
           }
         }
       });

@@ -1,31 +1,19 @@
 'use strict';
 
 const assert = require('node:assert/strict');
-const { once } = require('node:events');
 const { PassThrough } = require('node:stream');
-const { setTimeout: sleep, setImmediate: turn } = require('node:timers/promises');
+const { setTimeout: sleep } = require('node:timers/promises');
 const { Client, AbortError, ConnectionError } = require('../../..');
 const { FakeServer } = require('../../support/connecting');
-const {
-  sharedServer,
-  connected,
-  held,
-  proxied,
-  message,
-  dataRow,
-  commandComplete,
-  ANSWER,
-  GREETING
-} = require('../../support');
+const { sharedServer, connected, proxied, dataRow, commandComplete, ANSWER, GREETING } = require('../../support');
 const { slow } = require('../../support/kit');
 
-/** Runs what an abort is to be tried with, and aborts after so many milliseconds; -1: before. */
-async function aborting(ms, work, reason) {
+/** Aborts a request after so many milliseconds. */
+function aborting(ms, work) {
   const abort = new AbortController();
-  if (ms < 0) abort.abort(reason);
   const promise = work(abort.signal);
-  if (ms >= 0) setTimeout(() => abort.abort(reason), ms);
-  return await promise; // so that a stack can show it
+  setTimeout(() => abort.abort(), ms);
+  return promise;
 }
 
 /**
@@ -61,51 +49,7 @@ async function request(conversation) {
   for (let type; type !== 'S';) ({ type } = await conversation.read());
 }
 
-/** Every kind of request that takes a signal, running for a minute. */
-const KINDS = {
-  query: (client, signal) => client.query('SELECT pg_sleep(60)', [], { signal }),
-  'uncached query': (client, signal) => client.query('SELECT pg_sleep(60)', [], { signal, cache: false }),
-  batch: (client, signal) => client.batch([['SELECT 1'], ['SELECT pg_sleep(60)']], { signal }),
-  simpleQuery: (client, signal) => client.simpleQuery('SELECT 1; SELECT pg_sleep(60)', { signal }),
-  cursor: (client, signal) => client.cursor('SELECT pg_sleep(60)', [], { signal }).next(),
-  'query in a transaction': (client, signal) =>
-    client.transaction(tx => tx.query('SELECT pg_sleep(60)', [], { signal })),
-  'COPY TO STDOUT': (client, signal) => client.query('COPY (SELECT pg_sleep(60)) TO STDOUT', [], { signal }),
-  'COPY FROM STDIN': async (client, signal) => {
-    await client.query('COPY t FROM STDIN', [], { signal });
-    client.copyData('1\n');
-    if (!signal.aborted) await once(signal, 'abort');
-    return await client.copyDone();
-  },
-  'pass-through': (client, signal) =>
-    client.query('SELECT pg_sleep(60)', [], { signal, stream: new PassThrough().resume() }),
-  queryTo: (client, signal) => client.queryTo(new PassThrough().resume(), 'SELECT pg_sleep(60)', [], { signal })
-};
-
 describe('A signal', () => {
-  for (const [kind, run] of Object.entries(KINDS)) {
-    it(`cancels a ${kind}: before it is sent, while it waits and while it runs`, async () => {
-      const client = await connected();
-      await client.query('CREATE TEMP TABLE t (i int)');
-      for (const ms of [-1, 0, 30]) {
-        const reason = new Error('reason');
-        const error = await aborting(ms, signal => run(client, signal), reason).then(
-          () => assert.fail('should reject'),
-          thrown => thrown
-        );
-        const behind = client.query('SELECT 1 AS one');
-        assert.ok(error instanceof AbortError, error.stack);
-        assert.equal(error.code, 'ABORT_ERR');
-        assert.equal(error.cause, reason);
-        assert.match(error.stack, /^AbortError: .*\n(.*\n)*.*at .*cancel\.test\.js/, error.stack);
-        assert.equal((await behind).rows[0].one, 1);
-      }
-      await client.sync();
-      assert.equal(client.pending, 0);
-      assert.equal((await client.query('SELECT count(*) AS n FROM t')).rows[0].n, 0);
-    });
-  }
-
   it('aborts those that are left of several which it was given to', async () => {
     const client = await connected();
     const controller = new AbortController();
@@ -132,44 +76,6 @@ describe('A signal', () => {
       await assert.rejects(slow, { name: 'AbortError', cause: 5 });
     }
     assert.equal(listeners.size, 0);
-  });
-
-  it('rejects at once what waits for others, and spares those', async () => {
-    const client = await connected();
-    const { call, release } = await held();
-    const slow = client.query(`SELECT ${call}, 1 AS one`);
-    await assert.rejects(
-      aborting(0, signal => client.query('SELECT 2', [], { signal })),
-      AbortError
-    );
-    await release();
-    assert.equal((await slow).rows[0].one, 1);
-  });
-
-  it('cancels its query when the turn of that has come, where others were before it', async () => {
-    const client = await connected();
-    const slow = client.query('SELECT pg_sleep(0.15), 1 AS one');
-    const begun = Date.now();
-    await assert.rejects(
-      aborting(20, signal => client.query('SELECT pg_sleep(60)', [], { signal })),
-      AbortError
-    );
-    assert.equal((await client.query('SELECT 2 AS two')).rows[0].two, 2);
-    assert.ok(Date.now() - begun < 5000);
-    assert.equal((await slow).rows[0].one, 1);
-  });
-
-  it('that aborts when all is over does nothing', async () => {
-    const client = await connected();
-    const abort = new AbortController();
-    const { signal } = abort;
-    assert.equal((await client.query('SELECT 1 AS one', [], { signal })).rows[0].one, 1);
-    await client.transaction(async tx => {
-      await tx.query('SELECT 1', [], { signal });
-    });
-    const slow = client.query('SELECT pg_sleep(0.05)');
-    abort.abort();
-    await slow;
   });
 
   it('leaves no listener behind', async () => {
@@ -327,15 +233,6 @@ describe('A signal', () => {
 });
 
 describe('A query that is given up', () => {
-  it('is not cancelled while one that lives was sent behind it: its answer is read and dropped', async () => {
-    const { client, proxy } = await proxied();
-    const left = aborting(20, signal => client.query('SELECT pg_sleep(0.1)', [], { signal }));
-    const behind = client.query('SELECT pg_sleep(0.1), 2 AS two');
-    await assert.rejects(left, AbortError);
-    assert.equal((await behind).rows[0].two, 2);
-    assert.equal(proxy.connections.length, 1, 'a CancelRequest could have met the query behind');
-  });
-
   it('is cancelled when the last one behind it was given up, too: then those are, each in its turn', async () => {
     const client = await connected();
     const ask = ms => aborting(ms, signal => client.query('SELECT pg_sleep(60)', [], { signal }));
@@ -357,23 +254,6 @@ describe('A query that is given up', () => {
       { code: '57014' }
     );
     assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, 1);
-  });
-
-  it('holds what is asked later in the client: where queries before it live, they are answered first', async () => {
-    const { client, wire } = await proxied();
-    const before = client.query('SELECT pg_sleep(0.1), 1 AS one');
-    await assert.rejects(
-      aborting(20, signal => client.query('SELECT pg_sleep(60)', [], { signal })),
-      AbortError
-    );
-    const sent = wire.stats.bytes.toServer;
-    const order = [];
-    const behind = client.query('SELECT 2 AS two').then(({ rows: [{ two }] }) => order.push(two));
-    await turn();
-    assert.equal(wire.stats.bytes.toServer, sent);
-    order.push((await before).rows[0].one);
-    await behind;
-    assert.deepEqual(order, [1, 2]);
   });
 
   it('is one of thousands: the server gets one CancelRequest at a time', async () => {
@@ -474,26 +354,5 @@ describe('cancel()', () => {
     (await next).stall();
     client.destroy();
     await assert.rejects(cancelled);
-  });
-});
-
-describe('An aborted answer', () => {
-  it('may still come in full, and goes nowhere', async () => {
-    const { client, stop } = await cancellable(async conversation => {
-      await request(conversation);
-      conversation.say(ANSWER.described('a'), dataRow('x'));
-      await sleep(60);
-      conversation.say(dataRow('y'), commandComplete('SELECT 2'), ANSWER.ready);
-      await request(conversation);
-      conversation.say(message('2'), dataRow('z'), commandComplete('SELECT 1'), ANSWER.ready);
-    });
-    const promise = aborting(30, signal => client.query('SELECT 1', [], { signal }));
-    const behind = client.query('SELECT 1');
-    await assert.rejects(promise, AbortError);
-    assert.deepEqual(
-      (await behind).rows.map(row => row.a),
-      ['z']
-    );
-    stop();
   });
 });

@@ -294,5 +294,3 @@ describe('Queries with signals and time limits', () => {
     client.destroy();
   });
 });
-
-// Until the last version nothing was sent behind a query with a signal. What protects others now is in each title.

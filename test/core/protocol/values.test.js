@@ -537,6 +537,12 @@ describe('A list for json', () => {
     }
   });
 
+  it('is JSON without prepared statements as well, repeated once', async () => {
+    const client = await connected({ statement_cache: 0 });
+    assert.deepEqual((await client.query('SELECT $1::json AS j', [[1]])).rows[0].j, [1]);
+    await assert.rejects(client.query('SELECT $1::json AS j, $2::int AS i', [[1], 'x']), { code: '22P02' });
+  });
+
   it('is never stored as {}: by values, set, copyFrom, batch, and in a block that has not seen the text, json refuses it', async () => {
     const client = await connected();
     await table(client);

@@ -198,14 +198,16 @@ describe('QueryRequest', () => {
     assert.equal(await sentBy('SELECT $1 AS b', 2), 'BES');
   });
 
-  it('gives nothing to its receiver any more when it was given up', async () => {
+  it('lets its receiver go when it was given up, and gives it nothing any more', async () => {
     const { request, answer, pipeline } = sent();
     const { receiver } = request;
+    let dropped = 0;
+    receiver.drop = () => dropped++;
     answer(PARSED, PARAMETERS, DESCRIBED, BOUND, ROW);
     assert.equal(request.giveUp(new Error('given up'), pipeline), true);
     answer(ROW, DONE);
     await assert.rejects(request.promise, /given up/);
-    assert.deepEqual([receiver.rows.length, receiver.cmd], [1, undefined]);
+    assert.deepEqual([receiver.rows.length, receiver.cmd, dropped], [1, undefined, 1]);
   });
 
   it('says whether it may drop statements, and whether it may begin or end a block', () => {
