@@ -219,7 +219,7 @@ class Pipeline {
     return this.#held > 0;
   }
 
-  /** @returns {Request|null} the one that is being answered, else the last one that was sent */
+  /** @returns {{text: string|undefined}|null} the request that is being answered, else what the last one was */
   get last() {
     return this.head ?? this.#tail;
   }
@@ -405,6 +405,11 @@ class Pipeline {
   #finish(request, repeat) {
     this.head = request.next;
     request.next = null;
+    if (this.head === null) {
+      this.unwritten = null;
+      const { text } = request.queries?.at(-1) ?? request;
+      this.#tail = { text }; // an idle connection keeps no result
+    }
     this.#unanswered--;
     const { statements } = this;
     if (statements.disturbing === request) statements.disturbing = undefined;

@@ -109,29 +109,27 @@ class FrameReader {
    */
   #complete(chunk, length) {
     const held = this.#held;
-    const had = this.#heldLength;
-    if (had < 5) {
-      // its length is not known yet
-      this.#held = null;
-      this.push(Buffer.concat([held.subarray(0, had), chunk.subarray(0, length)]));
-      return length;
-    }
+    let had = this.#heldLength;
+    const first = chunk.copy(held, had, 0, Math.min(Math.max(0, 5 - had), length));
+    had += first;
+    this.#heldLength = had;
+    if (had < 5) return first; // its length is not known yet
     const total = 1 + lengthAt(held, 0);
-    const taken = Math.min(total - had, length);
+    const taken = Math.min(total - had, length - first);
     this.#heldLength += taken;
     if (this.#heldLength > held.length) {
       // Doubling keeps the copying linear and the memory within twice what was received.
       this.#held = Buffer.allocUnsafeSlow(Math.min(total, Math.max(this.#heldLength, 2 * held.length)));
       held.copy(this.#held, 0, 0, had);
     }
-    chunk.copy(this.#held, had, 0, taken);
-    if (this.#heldLength < total) return taken;
+    chunk.copy(this.#held, had, first, first + taken);
+    if (this.#heldLength < total) return first + taken;
     const message = this.#held;
     this.#held = null;
     this.owned = message !== this.#scratch && message.length === total;
     this.handler.message(message[0], message, 0, total, 1);
     this.owned = false;
-    return taken;
+    return first + taken;
   }
 }
 

@@ -15,6 +15,7 @@ const {
   dataRow,
   ANSWER
 } = require('../../support');
+const { gc } = require('../../support/gc');
 const { typesOf } = require('../../support/kit');
 
 /** Calls back with the name of each promise that settles, in their order. */
@@ -200,6 +201,23 @@ describe('Promises', () => {
     ]);
     for (const { reason } of [failed, also])
       assert.match(reason.stack, /^PostgresError: .+\n(.*\n)*.*at async asksTheServer .*pipeline\.test\.js/);
+  });
+});
+
+describe('An idle connection', () => {
+  it('keeps no result', async () => {
+    const client = await connected();
+    const reference = async work => new WeakRef(await work);
+    for (const work of [
+      () => client.query('SELECT 1'),
+      () => client.batch(['SELECT 1']),
+      () => client.simpleQuery('SELECT 1')
+    ]) {
+      const result = await reference(work());
+      await turn();
+      gc();
+      assert.equal(result.deref(), undefined, String(work));
+    }
   });
 });
 

@@ -214,7 +214,7 @@ describe('FrameReader', () => {
     reader.push(large.subarray(0, 4500));
     reader.push(Buffer.concat([large.subarray(4500), hex('32 00000004')])); // complete, and one in the chunk
     reader.push(hex('32 000000'));
-    reader.push(hex('04')); // without a length until now: it is put before the chunk
+    reader.push(hex('04')); // without a length until now
     const whole = Buffer.alloc(4096);
     hex('44 00000fff').copy(whole);
     reader.push(whole.subarray(0, 100));
