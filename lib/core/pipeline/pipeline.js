@@ -390,6 +390,7 @@ class Pipeline {
     else throw protocolError(`${nameOf(type)} without a request`);
   }
 
+  /** The head's answer is complete: settles or repeats it, and continues. */
   #ready(status, start, end) {
     const request = this.head;
     if (request === null) throw protocolError('ReadyForQuery without a request');
@@ -398,11 +399,7 @@ class Pipeline {
     const before = this.status;
     this.status = status;
     if (status !== 'I' || request.scope.block) checkBlock(this, request, before);
-    this.#finish(request, request.error !== undefined && status === 'I' && mayResend(request, this.scopes.active));
-  }
-
-  /** The head's answer is complete: settles or repeats it, and continues. */
-  #finish(request, repeat) {
+    const repeats = request.error !== undefined && status === 'I' && mayResend(request, this.scopes.active);
     this.head = request.next;
     request.next = null;
     if (this.head === null) {
@@ -416,7 +413,7 @@ class Pipeline {
     if (statements.control === request) statements.control = undefined;
     if (request.barrier) this.#held--;
     if (request.awaitsBegin) this.#held--; // BEGIN has failed
-    if (repeat) {
+    if (repeats) {
       request.reset();
       this.#sendWaiting(request);
     } else {

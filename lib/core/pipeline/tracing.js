@@ -124,7 +124,7 @@ class Call {
 /** @type {Call|undefined} the call that makes requests now, and is published by its caller */
 let current;
 
-/** Submits a request and publishes it. In `submit` a closure would cost each query a context. */
+/** Submits a request and publishes it. */
 function trace(request, pipeline, scope) {
   const call = current ?? new Call(request, pipeline);
   call.follow(request);

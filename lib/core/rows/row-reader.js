@@ -22,7 +22,7 @@ class Memory {
   #used = 0;
   /**
    * The last command tag with its terminator, and its meaning: the next tag is mostly the same. To decode each would
-   * cost a query of one row 22 % more instructions.
+   * cost 22 % more instructions for each of 200 queries at once, and 10 % for one after the other.
    */
   tag = NOTHING;
   command = undefined;

@@ -122,7 +122,7 @@ async function runInto(lease, sink, make, options) {
       request.snapshot();
       await turn;
     }
-    const { signal, statement_timeout, idempotent, alone } = options; // a spread takes microseconds
+    const { signal, statement_timeout, idempotent, alone } = options; // a spread costs a short result 1.1 to 1.3 ×
     await send(
       lease,
       needOf(options),

@@ -147,7 +147,8 @@ class Sink {
   }
 
   /**
-   * @returns {Buffer|undefined} what was not written: a copy if the shared block is much larger, else the block itself
+   * @returns {Buffer|undefined} what was not written: a copy if the shared block is much larger, else the block itself.
+   *   A new block would make a result of one row 3.5 × as dear
    */
   #take() {
     clearImmediate(this.#flushing); // the next result may have begun by then

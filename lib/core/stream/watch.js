@@ -46,6 +46,7 @@ function onResponseClose() {
 function watch(stream, callback) {
   if (stream[CALLBACKS] === undefined) {
     stream[CALLBACKS] = nothing;
+    // By Node's `finished` a result of one row would cost 1.15 ×.
     const isPlain = stream.writableFinished === false && !stream.destroyed && stream.session === undefined;
     if (isPlain && isServerResponse(stream)) stream.on('error', nothing).once('close', onResponseClose);
     else if (isPlain) stream.on('error', onError).on('finish', onFinish).on('close', onClose);
