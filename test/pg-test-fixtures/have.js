@@ -6,8 +6,12 @@ const fs = require('node:fs');
 const path = require('node:path');
 const { SERVER_VERSION } = require('./binaries.js');
 
+/** Debian's psql is a Perl script, which takes four times as long as the program that it runs, the newest here. */
+const DEBIAN = '/usr/lib/postgresql';
+const versions = fs.existsSync(DEBIAN) ? fs.readdirSync(DEBIAN).sort((a, b) => b - a) : [];
+
 /**
- * Programs by what tests ask for: names to look for, other places than PATH, variable that names it, package
+ * Programs by what tests ask for: names to look for, places before PATH and behind it, variable that names it, package
  * that has it.
  */
 const PROGRAMS = {
@@ -21,7 +25,13 @@ const PROGRAMS = {
   nginx: { names: ['nginx'], places: ['/usr/sbin'], variable: 'NGINX_PATH', install: 'nginx-light' },
   haproxy: { names: ['haproxy'], places: ['/usr/sbin'], variable: 'HAPROXY_PATH', install: 'haproxy' },
   pgpool: { names: ['pgpool'], places: ['/usr/sbin'], variable: 'PGPOOL_PATH', install: 'pgpool2' },
-  psql: { names: ['psql'], places: [], variable: 'PSQL_PATH', install: 'postgresql-client' },
+  psql: {
+    names: ['psql'],
+    first: versions.map(version => path.join(DEBIAN, version, 'bin')),
+    places: [],
+    variable: 'PSQL_PATH',
+    install: 'postgresql-client'
+  },
   chromium: {
     names: ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'],
     places: ['/usr/bin'],
@@ -42,7 +52,8 @@ function have(what) {
   }
   const named = process.env[program.variable];
   if (named) return fs.existsSync(named) ? named : undefined;
-  const places = [...(process.env.PATH ?? '').split(path.delimiter).filter(Boolean), ...program.places];
+  const { first = [], places: behind } = program;
+  const places = [...first, ...(process.env.PATH ?? '').split(path.delimiter).filter(Boolean), ...behind];
   return program.names.flatMap(name => places.map(place => path.join(place, name))).find(file => fs.existsSync(file));
 }
 
