@@ -42,17 +42,17 @@ function checkRepeated({ idempotent }) {
  * a scope to send in, and gives the scope back when the request, cursor, stream or function is over.
  */
 class Session extends EventEmitter {
-  #depth; // of savepoints; undefined outside a transaction
+  #depth; // how many blocks are around: a transaction and its savepoints
   #lease;
   #mode; // the options of the transaction
   #portals = 0;
   #streams = new Set(); // open COPY streams of this transaction
 
   /**
-   * @param {number} [depth] of savepoints, inside a transaction
+   * @param {number} [depth=0] how many blocks are around: a transaction and its savepoints
    * @param {object} [mode] the options of the transaction
    */
-  constructor(lease = null, depth, mode) {
+  constructor(lease = null, depth = 0, mode) {
     super();
     this.#lease = lease;
     this.#depth = depth;
@@ -166,11 +166,11 @@ class Session extends EventEmitter {
       if (typeof work !== 'function')
         throw new TypeError(`transaction takes a function, then options, not ${kindOf(work)}`);
       checkOptions(options, NAMES.transaction);
-      const depth = this.#depth === undefined ? 0 : this.#depth + 1;
+      const depth = this.#depth;
       const { checkMode, transaction } = require('./transaction');
       if (depth > 0) checkMode(options, this.#mode);
-      const mode = depth === 0 ? options : this.#mode;
-      return transaction(this.#lease, depth, scope => new Session(scope, depth, mode), work, options);
+      const mode = depth > 0 ? this.#mode : options;
+      return transaction(this.#lease, depth, scope => new Session(scope, depth + 1, mode), work, options);
     });
   }
 
@@ -187,7 +187,7 @@ class Session extends EventEmitter {
    * settings
    */
   #checkOpen() {
-    if (this.#depth === undefined || this.#lease.scope !== null) return;
+    if (this.#depth === 0 || this.#lease.scope !== null) return;
     throw new UsageError(
       'in a transaction, a session made by with() has no cursor and no COPY: open it in its transaction()',
       '0A000'
@@ -208,7 +208,7 @@ class Session extends EventEmitter {
     checkOptions(options, NAMES.cursor);
     this.#checkOpen();
     const copied = requests.Portal.keep(text, values);
-    const name = `c${this.#depth ?? ''}_${++this.#portals}`;
+    const name = `c${this.#depth}_${++this.#portals}`;
     const lease = this.#lease;
     const open = () => require('./transaction').openPortal(lease, text, copied, options, name);
     return new (require('./cursor').Cursor)(open, options);
@@ -295,7 +295,7 @@ class Session extends EventEmitter {
     this.#checkOpen();
     if (typeof text === 'string') checkText(text, 'text');
     const opened = new (stream()[name])(this.#lease, text, options);
-    if (this.#depth === undefined) return opened;
+    if (this.#depth === 0) return opened;
     this.#streams.add(opened);
     return opened.once('close', () => this.#streams.delete(opened));
   }

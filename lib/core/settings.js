@@ -1,7 +1,7 @@
 'use strict';
 
 const { UsageError, checkText, kindOf } = require('./protocol');
-const { SettingsScope, firstWord, isLocalSet, promised, statementsOf, submitIn } = require('./pipeline');
+const { Access, firstWord, isLocalSet, promised, statementsOf, submitIn } = require('./pipeline');
 const { DISCARD, QueryRequest } = require('./requests');
 
 /** The texts that set so many settings, by their number, up to a bound. */
@@ -51,7 +51,7 @@ class Settings {
 
   /**
    * @param {Settings} [outer] which these extend
-   * @param {number} [depth] of savepoints, if they are to be put back behind each request in a transaction
+   * @param {number} depth how many blocks are around: in one, they are put back behind each request
    */
   constructor(given, outer, depth) {
     if (given === null || typeof given !== 'object' || Array.isArray(given)) {
@@ -96,7 +96,7 @@ class Settings {
     const set = i => `set_config($${2 * i + 1}, $${2 * i + 2}, true)`;
     // The server keeps what they were before. The mark '=' tells that from nothing: the request may never be sent, or
     // be undone.
-    if (this.depth !== undefined) {
+    if (this.depth > 0) {
       const all = this.#each(
         (kept, i) => `set_config('${kept}', '=' || coalesce(current_setting($${2 * i + 1}, true), ''), true), ${set(i)}`
       );
@@ -130,7 +130,7 @@ class Settings {
    * @param {string} [text] of a statement; without one, of several
    * @throws {UsageError} if it would end or outlive the settings
    */
-  guard(text, inBlock) {
+  refuseEscaping(text, inBlock) {
     if (text === undefined)
       throw new UsageError(
         'a session made by with() has no simpleQuery, in which a COMMIT would end the settings: use batch()',
@@ -147,7 +147,7 @@ class Settings {
 
 /**
  * The lease of a session with settings: that of another session. Its work gets, in place of a scope, the scope with the
- * settings that each request is to carry: a SettingsScope. See Scope.run.
+ * settings that each request is to carry: an Access. See Scope.run.
  */
 class SettingsLease {
   /** @param {Session} session a Client has another lease for each connection */
@@ -167,11 +167,11 @@ class SettingsLease {
 
   run(need, options, work, mayRepeat, text) {
     const { settings } = this;
-    if (need === 'session') settings.guard();
-    const carrying = (scope, ...more) => work(new SettingsScope(scope, settings, scope.guard), ...more);
+    if (need === 'session') settings.refuseEscaping();
+    const carrying = (scope, ...more) => work(new Access(scope.scope, settings, scope.refuseLasting), ...more);
     const { lease } = this.session;
     const promise = promised(() => lease.run(need, options, carrying, mayRepeat, text));
-    if (settings.depth !== undefined && !lease.isOver) settings.behind(lease);
+    if (settings.depth > 0 && !lease.isOver) settings.behind(lease);
     return promise;
   }
 }

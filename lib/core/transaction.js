@@ -240,7 +240,7 @@ const ended = (called, limits) =>
 /**
  * Session.transaction: runs a function inside a transaction block, or behind a savepoint. BEGIN travels with the first
  * request.
- * @param {number} depth 0 for a transaction block, above for savepoints
+ * @param {number} depth how many blocks are around: inside one, it is a savepoint
  * @param {function(Scope): Session} make the function's session
  * @param {object} options see TransactionOptions in index.d.ts
  */

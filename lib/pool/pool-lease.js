@@ -2,7 +2,7 @@
 
 const { ConnectionError, PostgresError, UsageError } = require('../..');
 const {
-  SettingsScope,
+  Access,
   firstWord,
   isLocalSet,
   rejectAgain,
@@ -108,7 +108,7 @@ class PoolLease extends Connections {
         try {
           const waited = since > 0 ? performance.now() - since : 0;
           const result = await work(
-            need === 'owned' ? new SettingsScope(client.lease, undefined, refuseLasting) : client.lease,
+            need === 'owned' ? new Access(client.lease, undefined, refuseLasting) : client.lease,
             client,
             waited > 1 ? { ...options, waited } : options
           );

@@ -90,7 +90,7 @@ class QueryRequest extends Request {
     const parses = (this.parses = !statement.sent);
     if (parses) {
       checkText(text, 'text');
-      if (!this.internal) carrier.guard(text);
+      if (!this.internal) carrier.checkStatement(text);
       for (const name of statement.closes) writer.close('S', name);
       writer.parse(statement.name, text, statement.paramTypes);
       writer.describe('S', statement.name);

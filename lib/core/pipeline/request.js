@@ -119,13 +119,13 @@ class Request {
     this.fail(error, pipeline);
   }
 
-  /** @throws {UsageError} if it would end or outlive the settings that it runs with, or outlive its scope */
-  guard(text) {
+  /** @throws {UsageError} if a statement would end or outlive the settings that it runs with, or outlive its scope */
+  checkStatement(text) {
     if (this.endsScope) return;
     const { scope } = this;
-    (this.settings ?? scope?.settings)?.guard(this.simple ? undefined : text, scope.block);
+    (this.settings ?? scope?.settings)?.refuseEscaping(this.simple ? undefined : text, scope.block);
     if (scope?.block && PREPARES.test(text)) throw new UsageError(PREPARED, '0A000');
-    scope?.guard?.(text);
+    scope?.refuseLasting?.(text);
   }
 
   /** Drops the input of a request that was given up. */

@@ -28,7 +28,7 @@ const Phase = Object.freeze({
  */
 class Scope {
   /**
-   * @param {Scope|SettingsScope|null} parent
+   * @param {Scope|Access|null} parent
    * @param {string} name of the owner, for errors
    * @param {boolean} [options.whenIdle=false] it is entered only when everything sent has been answered
    * @param {boolean} [options.block=false] it is a transaction block: it is entered when no block is open, and only
@@ -51,8 +51,8 @@ class Scope {
     this.parent = parent === null ? null : parent.scope;
     /** @type {Settings|undefined} that hold in it */
     this.settings = parent?.settings;
-    /** @type {(function(string))|undefined} throws for a text that must not run in it */
-    this.guard = parent?.guard;
+    /** @type {(function(string))|undefined} throws for a text that would outlive it */
+    this.refuseLasting = parent?.refuseLasting;
     this.name = name;
     this.whenIdle = whenIdle;
     this.block = block;
@@ -152,7 +152,7 @@ class Scope {
    *   with its settings, or the request's own settings
    */
   frontsOf(request) {
-    if (request.settings !== undefined && request.settings.depth === undefined && this.pipeline.scopes.inBlock)
+    if (request.settings !== undefined && request.settings.depth === 0 && this.pipeline.scopes.inBlock)
       throw new UsageError(IN_BLOCK, '25001');
     const fronts = [];
     // The settings have a prepared statement if the request may be repeated when one is stale.
@@ -171,18 +171,18 @@ class Scope {
   }
 }
 
-/** What requests get in place of a scope: with settings that each is to carry, and a guard of their texts. */
-class SettingsScope {
+/** A scope with conditions, which a lease gives in its place: a session with settings, and a pool. */
+class Access {
   /**
-   * @param {Scope|SettingsScope} scope
-   * @param {Settings} [settings]
-   * @param {function(string)} [guard] see Scope
+   * @param {Scope} scope
+   * @param {Settings} [settings] that each request carries, and that a block begins with
+   * @param {function(string)} [refuseLasting] that of a block, see Scope
    */
-  constructor({ scope }, settings, guard) {
+  constructor(scope, settings, refuseLasting) {
     this.scope = scope;
     this.pipeline = scope.pipeline;
     this.settings = settings;
-    this.guard = guard;
+    this.refuseLasting = refuseLasting;
   }
 }
 
@@ -310,4 +310,4 @@ class Scopes {
   }
 }
 
-module.exports = { Phase, Scope, Scopes, SettingsScope };
+module.exports = { Access, Phase, Scope, Scopes };

@@ -18,7 +18,7 @@ class DescribeRequest extends Request {
   }
 
   encode(writer) {
-    this.guard(this.text);
+    this.checkStatement(this.text);
     writer.parse('', this.text, this.paramTypes);
     writer.describe('S', '');
     writer.sync();

@@ -31,7 +31,7 @@ class SimpleQueryRequest extends Request {
   }
 
   encode(writer) {
-    this.guard(this.text);
+    this.checkStatement(this.text);
     writer.query(this.text);
     this.state = State.Simple;
   }
