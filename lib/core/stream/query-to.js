@@ -11,9 +11,6 @@ const { Values } = require('./values');
 
 const NOTHING = Buffer.alloc(0);
 
-/** The stream of a query is the caller's to end. */
-const STREAM = Object.freeze({ end: null });
-
 /** Requests with streams are not repeated, since a stream would get rows twice. */
 const never = () => false;
 
@@ -40,22 +37,23 @@ function waitFor(target, promise, signal, sent) {
 }
 
 /**
- * Writes the last bytes, and waits until the target has taken them.
- * @param {boolean|null} options.end whether to end the target; null: it is the caller's, and only gets them
+ * Writes the last bytes.
+ * @param {object} options those of queryTo: it waits until the target has taken everything. Or those of query, whose
+ *   `stream` only gets the bytes
  */
-function finish(sink, { end = true, signal }) {
+function finish(sink, { stream, end = stream === undefined, signal }) {
   const { last, target, rowCount } = sink;
   if (last !== undefined) sink.bytes += last.length;
   if (!end && last !== undefined) target.write(last);
   // A stream emits an error in the tick after the write.
-  const taken = end ? target.end(last, rowCount) : end === null ? new Promise(process.nextTick) : target.flushed();
+  const taken = end ? target.end(last, rowCount) : stream ? new Promise(process.nextTick) : target.flushed();
   return waitFor(target, taken, signal, true);
 }
 
 /** Reports a query's failure to the target's reader, if something was written; else the target stays untouched. */
 async function finishFailed(sink, options, error) {
   const { last, target } = sink;
-  if (options.end === null || sink.bytes === 0 || target.gone) return;
+  if (options.stream !== undefined || sink.bytes === 0 || target.gone) return;
   if ((options.as ?? 'protocol') !== 'protocol') return target.destroy(error);
   sink.last = Buffer.concat([last ?? NOTHING, errorResponse(error)]);
   const written = finish(sink, options);
@@ -101,7 +99,7 @@ function encoderOf(options, text, ownTypes) {
 /**
  * Runs a query at the target's turn, and waits until the target has taken the result.
  * @param {function(): Request} make makes the request, again after a loss
- * @param {object} options those of queryTo; `end` is null for the stream of `query`, see finish
+ * @param {object} options those of queryTo or of query, see finish
  */
 async function runInto(lease, sink, make, options) {
   const { target } = sink;
@@ -157,7 +155,7 @@ async function runInto(lease, sink, make, options) {
     target.release();
   }
   const { cmd, rowCount, bytes } = sink;
-  return options.end === null ? sink.given : { cmd, rowCount, bytes };
+  return options.stream === undefined ? { cmd, rowCount, bytes } : sink.given;
 }
 
 /** Waits for a part of a portal's result, which goes into a sink, and writes its end. */
@@ -169,7 +167,7 @@ async function untilTaken(sink, promise) {
   });
   try {
     await promise;
-    await finish(sink, STREAM);
+    await finish(sink, { stream: sink.given });
     if (sink.error !== undefined) throw sink.error;
     return sink.given;
   } finally {
@@ -179,7 +177,7 @@ async function untilTaken(sink, promise) {
 
 /** Runs a query whose result goes to what `stream` has given. @param {Receiver} receiver see receiverFor */
 function queryInto(lease, receiver, make, options) {
-  if (receiver instanceof Sink) return runInto(lease, receiver, make, { ...options, ...STREAM });
+  if (receiver instanceof Sink) return runInto(lease, receiver, make, options);
   const request = make();
   return send(lease, needOf(options), options, () => request, request.text, never);
 }
