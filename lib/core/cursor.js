@@ -39,7 +39,7 @@ class Cursor {
       }
     } finally {
       this.#rows = [];
-      await portal.leave();
+      await portal.drop();
     }
   }
 

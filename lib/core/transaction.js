@@ -230,7 +230,7 @@ class Transaction {
 }
 
 /** Waits for the end of a transaction's function, at most for the limits of the transaction. */
-const ended = (called, limits) =>
+const untilOver = (called, limits) =>
   new Promise((resolve, reject) => {
     throwIfAborted(limits, true);
     const unwatch = watchLimits(limits, reject, tooLong('transaction'), () => true);
@@ -262,7 +262,7 @@ function transaction(lease, depth, make, work, options) {
   };
   const mayRepeat = async () => {
     if (called !== undefined && options.idempotent)
-      await ended(called, { ...options, waited: performance.now() - since });
+      await untilOver(called, { ...options, waited: performance.now() - since });
     return called === undefined || options.idempotent;
   };
   const once = limits => {
@@ -294,23 +294,23 @@ function openPortal(lease, text, values, options, name) {
 function openPortalIn(given, text, values, options, name) {
   const { active, inBlock } = given.pipeline.scopes;
   if (given.block || (active === given && inBlock === true)) return new Portal(given, text, values, options, name);
-  let finish, portal;
-  const finished = new Promise((resolve, reject) => {
-    finish = error => (error === undefined ? resolve() : reject(error));
+  let end, portal;
+  const ended = new Promise((resolve, reject) => {
+    end = error => (error === undefined ? resolve() : reject(error));
   });
-  finished.catch(() => {}); // the transaction may not begin
+  ended.catch(() => {}); // the transaction may not begin
   const around = new Transaction(
     given,
     0,
     scope => {
-      portal = new Portal(scope, text, values, options, name, finish);
+      portal = new Portal(scope, text, values, options, name, end);
       return { giveUpStreams() {} }; // it has no session
     },
     NO_OPTIONS,
     'the transaction of a cursor',
     text
   );
-  portal.committed = around.run(() => finished, NO_OPTIONS);
+  portal.committed = around.run(() => ended, NO_OPTIONS);
   portal.committed.catch(() => {
     portal.open = false;
   });

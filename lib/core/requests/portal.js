@@ -58,7 +58,7 @@ class PortalStep extends QueryRequest {
 
   ready() {
     super.ready();
-    if (this.state === State.Over && !this.portal.open) this.portal.finish(this.error);
+    if (this.state === State.Over && !this.portal.open) this.portal.end(this.error).catch(() => {});
   }
 }
 
@@ -80,18 +80,18 @@ class Portal {
     return copied;
   }
 
-  /** @param {function(Error|undefined)} [end] called once, when it is over: ends the transaction that is its own */
-  constructor(scope, text, values, { format = 0, cache = true, paramTypes }, name, end) {
-    this.query = [text, values, format, cache && end === undefined, paramTypes];
+  /** @param {function(Error|undefined)} [endBlock] ends the transaction that is its own */
+  constructor(scope, text, values, { format = 0, cache = true, paramTypes }, name, endBlock) {
+    this.query = [text, values, format, cache && endBlock === undefined, paramTypes];
     this.name = name;
     /** @type {Statement|undefined} from Bind to Close */
     this.statement = undefined;
     this.open = true;
     this.scope = scope;
-    this.end = end;
+    this.endBlock = endBlock;
     /** @type {Promise|undefined} of the COMMIT of its own transaction */
     this.committed = undefined;
-    if (end === undefined) scope.pipeline.scopes.check(scope);
+    if (endBlock === undefined) scope.pipeline.scopes.check(scope);
   }
 
   /**
@@ -114,7 +114,7 @@ class Portal {
     const failed = error => {
       answered();
       this.open = false;
-      this.finish(error);
+      this.end(error).catch(() => {});
     };
     try {
       const promise = submitIn((this.#step = new PortalStep(this, maxRows, receiver, caller)), this.scope, limits);
@@ -131,7 +131,7 @@ class Portal {
 
   #exhausted() {
     const { refused } = this.scope;
-    const isExhausted = refused === null || (this.end !== undefined && this.scope.pipeline.socket !== null);
+    const isExhausted = refused === null || (this.endBlock !== undefined && this.scope.pipeline.socket !== null);
     return isExhausted ? new UsageError('the query is over: there are no more rows', '34000') : again(refused());
   }
 
@@ -148,8 +148,7 @@ class Portal {
     while (this.#chained > 0) await this.#last;
     if (this.open) {
       this.open = false;
-      if (this.end !== undefined) this.end();
-      else await this.#close();
+      await this.end();
     }
     await this.committed?.catch(error => {
       if (this.#step?.error === undefined) throw error;
@@ -161,7 +160,7 @@ class Portal {
    * @returns {Promise} see `close`; it resolves at once if nothing was sent, or if the connection is silent after a
    *   request was given up
    */
-  async leave() {
+  async drop() {
     if (this.#last !== null && this.#step.state === State.Waiting)
       giveUp(this.#step, new AbortError('the cursor was closed'));
     const closed = this.close();
@@ -169,19 +168,15 @@ class Portal {
     else closed.catch(() => {});
   }
 
-  async #close() {
-    const { statement } = this;
-    this.statement = undefined; // it is closed once
-    if (statement !== undefined) await submitIn(new CloseRequest('P', this.name), this.scope);
-  }
-
   /**
-   * After the last row or an error. Until it is closed, the portal would hold its query's resources to the end of the
-   * block.
+   * Ends what it lives in after the last row or an error: its own transaction, or else the portal, which would hold its
+   * query's resources to the end of the block.
    */
-  finish(error) {
-    if (this.end !== undefined) this.end(error);
-    else if (error === undefined) this.#close().catch(() => {});
+  async end(error) {
+    if (this.endBlock !== undefined) return this.endBlock(error);
+    if (error !== undefined || this.statement === undefined) return;
+    this.statement = undefined; // it is closed once
+    await submitIn(new CloseRequest('P', this.name), this.scope);
   }
 }
 
