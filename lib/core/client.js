@@ -243,7 +243,7 @@ class Client extends Steps {
       this.#ending = 'asked';
       this.endSteps(refused);
       if (this.state === 'open') this.state = 'ending';
-      pipeline.finish(refused, () => this.#terminate());
+      pipeline.endAll(refused, () => this.#terminate());
       if (this.#ending === 'asked') this.#destroyIfSilent(pipeline);
     }
     await this.closed;

@@ -168,8 +168,8 @@ class Session extends EventEmitter {
       checkOptions(options, NAMES.transaction);
       const depth = this.#depth;
       const { checkMode, transaction } = require('./transaction');
-      if (depth > 0) checkMode(options, this.#mode);
       const mode = depth > 0 ? this.#mode : options;
+      checkMode(options, mode);
       return transaction(this.#lease, depth, scope => new Session(scope, depth + 1, mode), work, options);
     });
   }

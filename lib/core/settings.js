@@ -179,9 +179,8 @@ class SettingsLease {
 /** @returns {SettingsLease} of a session whose requests carry settings, beside those that the given session has */
 function leaseWith(session, given, depth) {
   const { lease } = session;
-  return lease instanceof SettingsLease
-    ? new SettingsLease(lease.session, new Settings(given, lease.settings, depth))
-    : new SettingsLease(session, new Settings(given, undefined, depth));
+  const { session: inner, settings: outer } = lease instanceof SettingsLease ? lease : { session };
+  return new SettingsLease(inner, new Settings(given, outer, depth));
 }
 
 module.exports = { Settings, leaseWith };

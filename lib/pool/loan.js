@@ -62,7 +62,7 @@ class Loan extends Steps {
     this.endSteps(over);
     this.#channels?.end(over());
     if (client.state === 'closed') return;
-    scopes.renew(over);
+    scopes.replaceRoot(over);
     client.lease = scopes.root;
     if (scopes.active !== scopes.root) client.destroy(over());
   }

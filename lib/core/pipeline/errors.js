@@ -114,6 +114,17 @@ function miscounted(error, { parameters }, values) {
   });
 }
 
+/**
+ * The error of a query in the place of one that is about the library's statement, which the caller does not know.
+ * @param {QueryRequest} query
+ * @param {string} status of the transaction before
+ * @param {boolean} bound whether BindComplete has come
+ */
+function explained(error, { statement, values }, status, bound) {
+  if (error.code === '26000') return reasonOf(error, statement.failure, status);
+  return error.code === '08P01' && !bound ? miscounted(error, statement, values) : error;
+}
+
 const IS_LIST = 'a list is one parameter: write = ANY($1) in place of IN ($1)';
 const IS_NO_VALUE =
   'a parameter is a value of a query: write sql.id(name) of quickgres/sql for a name, ' +
@@ -191,11 +202,10 @@ module.exports = {
   addHint,
   again,
   callerOf,
+  explained,
   isStale,
   lossErrors,
-  miscounted,
   promised,
-  reasonOf,
   rejectAgain,
   showAwaiting,
   showCaller,

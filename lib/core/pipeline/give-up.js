@@ -62,7 +62,7 @@ function giveUpAll(scope, error) {
     pipeline: { scopes }
   } = scope;
   while (scopes.active.isInside(scope)) scopes.leave(scopes.active, error);
-  scopes.empty(scope, () => again(error));
+  scopes.rejectWaiting(scope, () => again(error));
   for (let each = pipeline.head; each !== null; each = each.next) {
     if (!each.endsScope && (each.scope === scope || each.scope.isInside(scope))) giveUp(each, again(error));
   }

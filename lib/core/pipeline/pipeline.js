@@ -237,22 +237,22 @@ class Pipeline {
   }
 
   /**
-   * Calls back when everything sent is answered.
+   * Ends the connection: calls back when everything sent is answered.
    * @param {function(): Error} refused makes the errors of later requests
    */
-  finish(refused, entered) {
+  endAll(refused, entered) {
     const { root } = this.scopes;
     this.enter(new Scope(this, root, 'end()', { whenIdle: true, entered }));
     root.refuse(refused);
   }
 
-  /** Leaves a scope as soon as everything in it was sent. */
+  /** Ends a scope: leaves it as soon as everything in it was sent. */
   end(scope) {
     scope.advance(Phase.ENDING);
     this.pump();
   }
 
-  /** Ends a scope, whether it was entered or not, and continues with its parent. */
+  /** Leaves a scope at once, see Scopes.leave. */
   leave(scope, error) {
     if (this.scopes.leave(scope, error)) this.pump();
   }

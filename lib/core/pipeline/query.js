@@ -14,7 +14,7 @@ const {
   withTexts
 } = require('../protocol');
 const { RowReader } = require('../rows');
-const { isStale, miscounted, reasonOf } = require('./errors');
+const { explained, isStale } = require('./errors');
 const { Request } = require('./request');
 
 const { BindComplete, CopyData, DataRow, ErrorResponse, NoData, ParameterDescription, RowDescription } = backend;
@@ -144,28 +144,27 @@ class QueryRequest extends Request {
   }
 
   fail(error, pipeline) {
-    const { statements, status } = pipeline;
-    const { statement, parses } = this;
     const bound = this.state > State.Binding;
-    if (error.code === '26000' && !bound) statements.missed(statement, error);
-    if (parses && statement.rowParser === undefined) {
-      statement.failure = error;
-      this.forgetParse(statements);
-    } else if (!parses) statements.doubt(statement, error.code, bound);
-    if (error.code === '08P01' && !bound) error = miscounted(error, statement, this.values);
-    if (error.code === '26000') error = reasonOf(error, statement.failure, status);
+    pipeline.statements.failed(this.statement, error, this.parses, bound);
+    error = explained(error, this, pipeline.status, bound);
+    this.noteStale(error, bound);
+    this.receiver?.drop?.(); // other requests must not wait for a slow reader
+    super.fail(error);
+  }
+
+  /** Notes whether it may succeed when it is sent once more: with a new Parse, or with a list as JSON. */
+  noteStale(error, bound) {
+    const { cache, parses, statement, values } = this;
     // With the types known, a list is JSON.
     const isList =
-      this.cache &&
+      cache &&
       parses &&
       error.code === '22P02' &&
       this.json === undefined &&
-      hasList(this.values, i => statement.takesJson(i));
+      hasList(values, i => statement.takesJson(i));
     if (isList) this.json = statement.json;
-    this.stale = !bound && (isList || (this.cache && isStale(error)));
-    if (!isList) this.cache = false; // it is repeated once, and does not rely on a Parse that may fail
-    this.receiver?.drop?.(); // other requests must not wait for a slow reader
-    super.fail(error);
+    this.stale = !bound && (isList || (cache && isStale(error)));
+    this.cache = isList; // otherwise it does not rely on a Parse that may fail
   }
 
   forgetParse(statements) {

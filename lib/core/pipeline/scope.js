@@ -247,28 +247,25 @@ class Scopes {
   }
 
   /**
-   * Ends a scope, whether it was entered or not.
+   * Ends a scope for its owner, whether it was entered or not.
    * @param {Error} [error] of later requests
    * @returns {boolean} whether it was the active one, so that others may continue
    */
   leave(scope, error) {
     if (scope.isOver) return false;
-    this.#close(scope, () => (error === undefined ? new UsageError(`${scope.name} is over`, '25P01') : again(error)));
+    this.#setOver(scope, () => (error === undefined ? new UsageError(`${scope.name} is over`, '25P01') : again(error)));
     if (this.active !== scope) return false;
     while (this.active.isOver) this.active = this.active.parent;
     return true;
   }
 
-  /**
-   * Takes the root from those who have it: there is another one. @param {function(): Error} refused makes the errors of
-   * later requests
-   */
-  renew(refused) {
+  /** Takes the root from those who have it. @param {function(): Error} refused makes the errors of later requests */
+  replaceRoot(refused) {
     const { root } = this;
     this.root = new Scope(root.pipeline, null, root.name);
     root.parent = this.root;
     if (this.active === root) this.active = this.root;
-    this.#close(root, refused);
+    this.#setOver(root, refused);
   }
 
   /** A query has ended the block of a transaction: the transaction and its savepoints are over. */
@@ -277,16 +274,15 @@ class Scopes {
     while (this.active.outermost === outermost) this.leave(this.active, error);
   }
 
-  /** Ends a scope, and rejects what waits in it. @param {function(): Error} makeError for each */
-  #close(scope, makeError) {
+  /** @param {function(): Error} makeError for what waits in it, and for later requests */
+  #setOver(scope, makeError) {
     scope.phase = Phase.OVER;
     scope.entered = scope.lost = nothing; // code that was started inside a transaction keeps its scope, see inside.js
     scope.refuse(makeError);
-    this.empty(scope, makeError);
+    this.rejectWaiting(scope, makeError);
   }
 
-  /** Rejects what waits in a scope. */
-  empty(scope, makeError) {
+  rejectWaiting(scope, makeError) {
     while (scope.first !== null) {
       const entry = scope.shift();
       if (entry instanceof Scope) this.#lose(entry, makeError);
@@ -294,10 +290,10 @@ class Scopes {
     }
   }
 
-  /** Ends a scope from outside. */
+  /** Ends a scope that did not ask for it, and tells its owner. */
   #lose(scope, makeError) {
     const { lost, phase } = scope;
-    if (!scope.isOver) this.#close(scope, makeError);
+    if (!scope.isOver) this.#setOver(scope, makeError);
     lost(makeError, phase);
   }
 

@@ -234,19 +234,24 @@ class Statements {
   }
 
   /**
-   * Closes a statement that has failed, if its types may have changed since Parse. Errors of the data (23505, 23514)
-   * come after BindComplete and do not indicate that.
+   * A query of a statement has failed. Its statement is closed if its types may have changed since Parse. Errors of the
+   * data (23505, 23514) come after BindComplete and do not indicate that.
+   * @param {boolean} parses whether the query has carried its Parse
    * @param {boolean} bound whether BindComplete has come
    */
-  doubt(statement, code, bound) {
-    if ((bound ? OF_TYPES : AT_BIND).test(code)) this.close(statement);
+  failed(statement, error, parses, bound) {
+    if (error.code === '26000' && !bound) this.#missed(statement, error);
+    if (parses && statement.rowParser === undefined) {
+      statement.failure = error;
+      this.unsent(statement);
+    } else if (!parses && (bound ? OF_TYPES : AT_BIND).test(error.code)) this.close(statement);
   }
 
   /**
    * The server does not know a statement (26000). If it has prepared it, and was not asked to close it, each
    * transaction may have another server, behind a pooler. With names, each of them would keep what was prepared there.
    */
-  missed(statement, error) {
+  #missed(statement, error) {
     if (statement.rowParser === undefined || this.#byKey.get(statement.key) !== statement) return;
     error.hint ??= LOST;
     if (this.common.isPooled) return;

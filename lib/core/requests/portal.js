@@ -69,6 +69,7 @@ class PortalStep extends QueryRequest {
  */
 class Portal {
   #chained = 0; // fetches behind the step under way
+  #endBlock;
   #last = null; // the promise of the step under way
   #step; // the last one
 
@@ -88,7 +89,7 @@ class Portal {
     this.statement = undefined;
     this.open = true;
     this.scope = scope;
-    this.endBlock = endBlock;
+    this.#endBlock = endBlock;
     /** @type {Promise|undefined} of the COMMIT of its own transaction */
     this.committed = undefined;
     if (endBlock === undefined) scope.pipeline.scopes.check(scope);
@@ -131,7 +132,7 @@ class Portal {
 
   #exhausted() {
     const { refused } = this.scope;
-    const isExhausted = refused === null || (this.endBlock !== undefined && this.scope.pipeline.socket !== null);
+    const isExhausted = refused === null || (this.#endBlock !== undefined && this.scope.pipeline.socket !== null);
     return isExhausted ? new UsageError('the query is over: there are no more rows', '34000') : again(refused());
   }
 
@@ -173,7 +174,7 @@ class Portal {
    * query's resources to the end of the block.
    */
   async end(error) {
-    if (this.endBlock !== undefined) return this.endBlock(error);
+    if (this.#endBlock !== undefined) return this.#endBlock(error);
     if (error !== undefined || this.statement === undefined) return;
     this.statement = undefined; // it is closed once
     await submitIn(new CloseRequest('P', this.name), this.scope);

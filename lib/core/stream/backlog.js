@@ -80,7 +80,7 @@ class Backlog {
     if (socket === null) return this.#pace();
     const keepsOthers = each => head !== null && (isFollowed(head) || head.receiver?.target !== each);
     const targets = [...this.#targets].concat(this.#waiting ?? []);
-    const now = new Map(targets.map(each => [each, keepsOthers(each) ? each.untaken : NaN]));
+    const now = new Map(targets.map(each => [each, keepsOthers(each) ? each.unsent : NaN]));
     this.#timer = setTimeout(() => this.#look(now), PATIENCE);
     for (const [target, left] of now)
       if (left >= before.get(target)) target.giveUp(tookNothing(PATIENCE, 'other requests waited for it'));

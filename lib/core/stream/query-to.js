@@ -41,10 +41,12 @@ function waitFor(target, promise, signal, sent) {
  * @param {object} options those of queryTo: it waits until the target has taken everything. Or those of query, whose
  *   `stream` only gets the bytes
  */
-function finish(sink, { stream, end = stream === undefined, signal }) {
+function finish(sink, { stream, end = !stream, signal }) {
   const { last, target, rowCount } = sink;
-  if (last !== undefined) sink.bytes += last.length;
-  if (!end && last !== undefined) target.write(last);
+  if (last !== undefined) {
+    sink.bytes += last.length;
+    if (!end) target.write(last);
+  }
   // A stream emits an error in the tick after the write.
   const taken = end ? target.end(last, rowCount) : stream ? new Promise(process.nextTick) : target.flushed();
   return waitFor(target, taken, signal, true);
@@ -53,7 +55,7 @@ function finish(sink, { stream, end = stream === undefined, signal }) {
 /** Reports a query's failure to the target's reader, if something was written; else the target stays untouched. */
 async function finishFailed(sink, options, error) {
   const { last, target } = sink;
-  if (options.stream !== undefined || sink.bytes === 0 || target.gone) return;
+  if (options.stream || sink.bytes === 0 || target.gone) return;
   if ((options.as ?? 'protocol') !== 'protocol') return target.destroy(error);
   sink.last = Buffer.concat([last ?? NOTHING, errorResponse(error)]);
   const written = finish(sink, options);
@@ -155,7 +157,7 @@ async function runInto(lease, sink, make, options) {
     target.release();
   }
   const { cmd, rowCount, bytes } = sink;
-  return options.stream === undefined ? { cmd, rowCount, bytes } : sink.given;
+  return options.stream ? sink.given : { cmd, rowCount, bytes };
 }
 
 /** Waits for a part of a portal's result, which goes into a sink, and writes its end. */

@@ -177,7 +177,7 @@ class Sink {
       const isReady = this.target.write(piece) !== false;
       if (this.bytes <= this.#buffer || this.#isOver) return;
       this.#pipeline.holdBehind(this.#pipeline.head); // it is a long one
-      if (isReady || this.target.queued < AHEAD) return;
+      if (isReady || this.target.buffered < AHEAD) return;
       this.#backlog.pauseFor(this.target);
       this.target.wait(() => this.#backlog.resumeFor(this.target));
     } catch (error) {

@@ -46,7 +46,7 @@ class Target {
   #before; // bytes on its socket when it began
   #context = new AsyncResource('quickgres.Target'); // the request's, in which the stream's code runs
   #ended = false;
-  #counted = 0; // bytes that the stream has not taken
+  #inBacklog = 0; // bytes of it that the backlog counts
   #lost; // why the stream takes no more
   #ondrain = nothing;
   #ongone = nothing;
@@ -118,13 +118,13 @@ class Target {
     return this.#lost !== undefined || stream.destroyed === true || (stream.writableEnded === true && !this.#ended);
   }
 
-  /** Bytes that the stream has not taken. Object mode counts no bytes, and may hold nothing above its mark. */
-  get queued() {
+  /** Bytes that wait in the stream. Object mode counts no bytes, and may hold nothing above its mark. */
+  get buffered() {
     return this.stream.writableObjectMode || isWrapped(this.stream) ? Infinity : this.stream.writableLength;
   }
 
-  /** Bytes that have not left, which decrease even if only a part of one write was taken. */
-  get untaken() {
+  /** Bytes that wait in the stream and on its socket: they decrease even if only a part of one write was taken. */
+  get unsent() {
     const { stream } = this;
     return stream.writableLength + ((stream.socket ?? stream)._handle?.writeQueueSize ?? 0);
   }
@@ -154,19 +154,19 @@ class Target {
     return isReady;
   }
 
-  /** Counts a piece that was not taken. A replaced `write` may drop callbacks. @returns {number} its length, or 0 */
+  /** Lets the backlog count a piece that was not taken. A replaced `write` may drop callbacks. @returns {number} its length, or 0 */
   #give({ length }) {
     if (this.stream.writableLength === 0 || isWrapped(this.stream)) return 0;
-    this.#counted += length;
+    this.#inBacklog += length;
     this.backlog?.add(this, length);
     return length;
   }
 
-  #take(length = this.#counted) {
-    length = Math.min(length, this.#counted);
+  #take(length = this.#inBacklog) {
+    length = Math.min(length, this.#inBacklog);
     if (length === 0) return;
-    this.#counted -= length;
-    this.backlog?.remove(this, length, this.#counted === 0);
+    this.#inBacklog -= length;
+    this.backlog?.remove(this, length, this.#inBacklog === 0);
   }
 
   #written(error, length) {
@@ -208,11 +208,11 @@ class Target {
    * system holds has left, so a reader that is slow, but steady, needs more with each megabyte.
    */
   get #allowedLooks() {
-    return 1 + Math.min(MOST_HELD, Math.floor((this.#onSocket - this.#before - this.untaken) / MEGABYTE));
+    return 1 + Math.min(MOST_HELD, Math.floor((this.#onSocket - this.#before - this.unsent) / MEGABYTE));
   }
 
   /** Gives the stream up if it takes nothing for too long. */
-  #watchStall(left = () => this.untaken) {
+  #watchStall(left = () => this.unsent) {
     this.#unwatchStall();
     const giveUp = time => this.giveUp(tookNothing(time, 'stall_timeout'));
     if (this.#stallTimeout > 0)
@@ -289,7 +289,7 @@ class Target {
     this.#unwatchStall();
     if (this.#ondrain !== nothing) this.stream.removeListener('drain', this.#ondrain);
     this.#ongone = this.#onready = nothing;
-    if (this.#counted === 0) unwatch(this.stream, this.#watcher);
+    if (this.#inBacklog === 0) unwatch(this.stream, this.#watcher);
     if (this.stream.release !== undefined && !this.#ended && !this.gone) this.stream.release();
   }
 

@@ -9,9 +9,9 @@ const {
   addHint,
   again,
   callerOf,
+  explained,
   isStale,
   lossErrors,
-  reasonOf,
   showAwaiting,
   showCaller,
   withQuery
@@ -202,12 +202,13 @@ describe('isStale', () => {
   });
 });
 
-describe('reasonOf', () => {
+describe('The error of a query whose statement does not exist', () => {
   it('is the error of the Parse, but where that may be otherwise the next time', () => {
     const lost = new PostgresError({ code: '26000' });
-    assert.equal(reasonOf(lost, new PostgresError({ code: '42P01', message: 'no table' }), 'I').message, 'no table');
+    const reasonOf = failure => explained(lost, { statement: { failure } }, 'I', false);
+    assert.equal(reasonOf(new PostgresError({ code: '42P01', message: 'no table' })).message, 'no table');
     for (const code of ['40P01', '53200', '55P03', '57014']) {
-      assert.equal(reasonOf(lost, new PostgresError({ code }), 'I'), lost);
+      assert.equal(reasonOf(new PostgresError({ code })), lost);
     }
   });
 });

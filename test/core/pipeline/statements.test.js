@@ -206,7 +206,7 @@ describe('Statements', () => {
       ['0A000', true, true]
     ]) {
       const statements = new Statements(10);
-      statements.doubt(parsed(statements, 'SELECT a'), code, bound);
+      statements.failed(parsed(statements, 'SELECT a'), { code }, false, bound);
       assert.equal(statements.closing.length, closes ? 1 : 0, `${code} ${bound}`);
     }
   });
@@ -238,16 +238,16 @@ describe('Statement', () => {
       const unknown = { code: '26000' };
       const sent = one.get('SELECT 1');
       sent.sent = true;
-      one.missed(sent, unknown); // its Parse was not answered
+      one.failed(sent, unknown, false, false); // its Parse was not answered
       const closed = parsed(one, 'SELECT 2');
       one.close(closed);
-      one.missed(closed, unknown);
+      one.failed(closed, unknown, false, false);
       assert.equal(unknown.hint, undefined);
       assert.notEqual(other.get('SELECT 3').name, '');
       const lost = [parsed(one, 'SELECT 4'), parsed(one, 'SELECT 5')];
       for (const statement of lost) {
-        const error = {};
-        one.missed(statement, error);
+        const error = { code: '26000' };
+        one.failed(statement, error, false, false);
         assert.match(error.hint, /statement_cache: 0/);
       }
       assert.deepEqual(

@@ -24,7 +24,7 @@ describe('The backlog of a connection', () => {
   it('forgets a target that has taken everything', async () => {
     const looked = [];
     const targetOf = name => ({
-      get untaken() {
+      get unsent() {
         looked.push(name);
         return 0;
       }
@@ -82,7 +82,7 @@ describe('The backlog of a connection', () => {
 
   it('gives up the targets that take nothing while others wait, but none that has taken everything', async () => {
     const given_up = [];
-    const target = name => ({ untaken: 5, giveUp: ({ message }) => given_up.push([name, message]) });
+    const target = name => ({ unsent: 5, giveUp: ({ message }) => given_up.push([name, message]) });
     const [stuck, part, done] = ['stuck', 'part', 'done'].map(target);
     const socket = { pause() {}, resume() {} };
     const backlog = new Backlog({ maxBuffered: 10, head: { next: null }, socket });
@@ -109,7 +109,7 @@ describe('The backlog of a connection', () => {
     const socket = { pause() {}, resume() {} };
     const backlog = new Backlog({ maxBuffered: 15, head: { next: null }, socket });
     const target = name => ({
-      get untaken() {
+      get unsent() {
         if (!this.isKnown) mock.timers.tick(1);
         this.isKnown = true;
         return 10;
@@ -133,7 +133,7 @@ describe('The backlog of a connection', () => {
   });
 
   it('does not give up the target of the only request', () => {
-    const target = { untaken: 5, giveUp: () => assert.fail() };
+    const target = { unsent: 5, giveUp: () => assert.fail() };
     const head = { next: null, receiver: { target } };
     const backlog = new Backlog({ maxBuffered: 1, head, socket: { pause() {} } });
     mock.timers.enable({ apis: ['setInterval', 'setTimeout'] });

@@ -52,7 +52,7 @@ describe('A target', () => {
       });
       await turn();
       assert.equal(taken, false);
-      assert.equal(target.queued, 1);
+      assert.equal(target.buffered, 1);
       stream.go();
       await result;
       target.release();
