@@ -290,17 +290,20 @@ function openPortal(lease, text, values, options, name) {
   });
 }
 
-/** Opens a portal in the block of its scope, or else in a transaction of its own, which ends with it. */
-function openPortalIn(given, text, values, options, name) {
-  const { active, inBlock } = given.pipeline.scopes;
-  if (given.block || (active === given && inBlock === true)) return new Portal(given, text, values, options, name);
+/**
+ * Opens a portal in the block of its scope, or else in a transaction of its own, which ends with it.
+ * @param {Scope|Access} access an access is in no block
+ */
+function openPortalIn(access, text, values, options, name) {
+  const { active, inBlock } = access.pipeline.scopes;
+  if (access.block || (active === access && inBlock === true)) return new Portal(access, text, values, options, name);
   let end, portal;
   const ended = new Promise((resolve, reject) => {
     end = error => (error === undefined ? resolve() : reject(error));
   });
   ended.catch(() => {}); // the transaction may not begin
   const around = new Transaction(
-    given,
+    access,
     0,
     scope => {
       portal = new Portal(scope, text, values, options, name, end);

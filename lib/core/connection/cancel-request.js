@@ -23,15 +23,15 @@ const ON_ITS_WAY = 1000;
  * @returns {Promise<void>} resolves when the request is over; the server does not say whether anything was cancelled
  * @throws {ConnectionError} if it could not be sent, or after connect_timeout (10 s by default)
  */
-async function sendCancel(config, target, sslmode, backendKey, signal) {
-  const where = `cancel request to ${target.where}`;
+async function sendCancel(config, server, sslmode, backendKey, signal) {
+  const where = `cancel request to ${server.where}`;
   if (backendKey === null) throw failed(`${where}: the server sent no BackendKeyData`);
   if (config.socket && typeof config.socket !== 'function') {
     throw failed(`${where}: it needs a second connection, so socket must be a function`);
   }
   const attempt = new Attempt(where, { seconds: config.connect_timeout || LIMIT, signal });
   try {
-    await dial(config, target, attempt, sslmode);
+    await dial(config, server, attempt, sslmode);
     attempt.doing = 'waiting for the server to take it';
     attempt.socket.stream.write(frame(null, CANCEL_REQUEST, backendKey));
     const error = await attempt.wait(resolve => attempt.socket.handOver({ chunk() {}, closed: resolve }));

@@ -6,7 +6,7 @@ const { ask, dial } = require('./dial');
 const { late } = require('../late');
 const { ConnectionError, FrameReader, PostgresError, TimeoutError, kindOf } = require('../protocol');
 const { start } = require('./startup');
-const { inOrder, targets } = require('./targets');
+const { inOrder, serversOf } = require('./servers');
 
 const later = late({ cancel: () => require('./cancel-request'), tls: () => require('./tls') });
 
@@ -29,7 +29,7 @@ const HUNG_UP = ['08006', 'ECONNRESET', 'EPIPE'];
  *   cancel }`, sets `reader.handler` and calls `socket.handOver`; `notice(fields)`; `silent`: of a pool, when its
  *   connections gave hosts up that were silent, by their place in the config
  * @returns {Promise<void>} resolves after `ready`
- * @throws {PostgresError|ConnectionError|AggregateError} an AggregateError if several places were tried
+ * @throws {PostgresError|ConnectionError|AggregateError} an AggregateError if several servers were tried
  */
 async function connect(config, hooks, signal) {
   const { hosts, connect_timeout: limit, target_session_attrs: attrs } = config;
@@ -42,21 +42,21 @@ async function connect(config, hooks, signal) {
       const index = hosts.indexOf(entry);
       let promise;
       const password = () => (promise ??= passwordFor(config, entry));
-      const places = await targets(config, entry, seconds, signal);
+      const servers = await serversOf(config, entry, seconds, signal);
       const slow = []; // that have not accepted quickly: the way to them may be long
       for (const [list, quick] of [
-        [places, places.length > 1],
+        [servers, servers.length > 1],
         [slow, false]
       ]) {
-        for (const target of list) {
+        for (const server of list) {
           const error =
-            target.error ?? (await connectTo(config, { target, seconds, quick, wanted, password }, hooks, signal));
+            server.error ?? (await connectTo(config, { server, seconds, quick, wanted, password }, hooks, signal));
           if (error === null) return void silent?.delete(index);
           if (quick && error.code === 'ETIMEDOUT') {
-            slow.push(target);
+            slow.push(server);
             continue;
           }
-          failures.push({ where: target.where, error });
+          failures.push({ where: server.where, error });
           if (error instanceof TimeoutError) silent?.set(index, performance.now());
         }
       }
@@ -98,24 +98,24 @@ async function passwordFor({ user, database, password, passfile, require_auth: a
 }
 
 /**
- * Connects to one target, in as many ways as the configuration and its answers allow. Nothing that was learned about a
+ * Connects to one server, in as many ways as the configuration and its answers allow. Nothing that was learned about a
  * server is remembered.
  * @returns {Promise<Error|null>} null when it is connected, an error if another place may succeed
  */
-async function connectTo(config, { target, seconds, quick, wanted, password }, hooks, signal) {
+async function connectTo(config, { server, seconds, quick, wanted, password }, hooks, signal) {
   const begun = seconds > 0 ? performance.now() : 0; // loading `performance` takes milliseconds
-  let plan = { wanted, sslmode: target.sslmode === 'allow' ? 'disable' : target.sslmode, early: true };
+  let plan = { wanted, sslmode: server.sslmode === 'allow' ? 'disable' : server.sslmode, early: true };
   for (;;) {
-    const attempt = new Attempt(target.where, { seconds, begun, signal, quick });
+    const attempt = new Attempt(server.where, { seconds, begun, signal, quick });
     try {
-      await open(config, target, password, plan, attempt, hooks);
+      await open(config, server, password, plan, attempt, hooks);
       return null;
     } catch (failure) {
       const error = attempt.fail(failure);
       // Requests that may have been executed are not repeated.
       const mayRepeat = !attempt.requestsSent || (error instanceof PostgresError && attempt.doing !== STEP.WAIT);
       if (signal?.aborted || !mayRepeat) throw error;
-      plan = otherPlan(target, plan, attempt.reason, error);
+      plan = otherPlan(server, plan, attempt.reason, error);
       if (plan !== null) continue;
       // As in libpq, another place may succeed; also if a server hangs up or times out.
       const mayMoveOn =
@@ -135,9 +135,9 @@ function otherPlan({ sslmode }, plan, reason, { code }) {
   return plan.sslmode === 'prefer' && reason !== undefined ? { ...plan, sslmode: 'disable' } : null;
 }
 
-async function open(config, target, password, plan, attempt, hooks) {
+async function open(config, server, password, plan, attempt, hooks) {
   // The password may take a while, and the other steps do not need it.
-  const [given] = await Promise.all([attempt.wait(password()), dial(config, target, attempt, plan.sslmode)]);
+  const [given] = await Promise.all([attempt.wait(password()), dial(config, server, attempt, plan.sslmode)]);
   const { socket, stream, encrypted } = attempt;
   const byCaller = stream.encrypted === true; // the caller's own stream may be encrypted
   const login = {
@@ -146,7 +146,7 @@ async function open(config, target, password, plan, attempt, hooks) {
       return given();
     },
     encrypted: encrypted || byCaller,
-    local: target.local || stream.local === true,
+    local: server.local || stream.local === true,
     binding: encrypted && config.channel_binding !== 'disable' ? later.tls.endPoint(socket.stream) : null
   };
   const session = await start(config, plan, attempt, login, hooks);
@@ -159,9 +159,9 @@ async function open(config, target, password, plan, attempt, hooks) {
       config,
       socket,
       reader: new FrameReader(),
-      host: target.host ?? target.hostaddr,
-      port: target.port,
-      cancel: signal => later.cancel.sendCancel(config, target, protection, session.backendKey, signal)
+      host: server.host ?? server.hostaddr,
+      port: server.port,
+      cancel: signal => later.cancel.sendCancel(config, server, protection, session.backendKey, signal)
     })
   );
   socket.deliver(attempt.unread);

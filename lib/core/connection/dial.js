@@ -21,19 +21,19 @@ const isDeno = process.versions?.deno !== undefined;
 /**
  * Opens a stream to a server (TCP, a Unix socket or the caller's own), and TLS on it if wanted. The attempt then has
  * the Socket; with TLS, the Socket's stream is another than the attempt's.
- * @param {object} target one of `targets()`
+ * @param {object} server see `serversOf`
  * @param {string} sslmode of this attempt; with 'prefer' it continues without TLS if the server has none
  */
-async function dial(config, target, attempt, sslmode) {
+async function dial(config, server, attempt, sslmode) {
   attempt.doing = STEP.TLS_SETUP;
   // A socket function with the property `encrypts` does TLS itself, according to sslmode.
-  const options = sslmode === 'disable' || config.socket?.encrypts ? null : later.tlsOptions(config, target);
+  const options = sslmode === 'disable' || config.socket?.encrypts ? null : later.tlsOptions(config, server);
   attempt.doing = STEP.CONNECT;
-  if (config.socket) await takeStream(config, target, attempt, sslmode);
-  else await openStream(config, target, attempt, options === null || !isDeno);
+  if (config.socket) await takeStream(config, server, attempt, sslmode);
+  else await openStream(config, server, attempt, options === null || !isDeno);
   if (options === null) return;
   const direct = config.sslnegotiation === 'direct';
-  if (!direct && !(await requestTls(attempt, sslmode === 'prefer', config.ssl ? 'ssl' : `sslmode=${target.sslmode}`)))
+  if (!direct && !(await requestTls(attempt, sslmode === 'prefer', config.ssl ? 'ssl' : `sslmode=${server.sslmode}`)))
     return;
   attempt.socket.detach();
   if (attempt.unread.length > 0) throw protocolError('unencrypted bytes before TLS, maybe an attack');

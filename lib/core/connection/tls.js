@@ -39,9 +39,9 @@ const NOT_PASSED_ON = [
  * modes if there is a root certificate; only verify-full checks the name.
  * @throws {ConnectionError} 08001 for files that are missing, unreadable or, with a key, readable by other users
  */
-function tlsOptions(config, target) {
+function tlsOptions(config, server) {
   const own = config.ssl ?? {};
-  const { host, sslmode } = target;
+  const { host, sslmode } = server;
   const full = sslmode === 'verify-full';
   if (full && !host) throw failed('sslmode verify-full needs a host name, not only an address');
   const asNode = config.ssl !== undefined && own.rejectUnauthorized !== false;

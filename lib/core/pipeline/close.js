@@ -5,17 +5,17 @@ const { Request } = require('./request');
 
 /** Close of a named statement or portal; without a name only Sync, which tells when everything before it is over. */
 class CloseRequest extends Request {
-  /** @param {string} [target] 'S' for a statement, 'P' for a portal */
-  constructor(target, name) {
+  /** @param {string} [type] 'S' for a statement, 'P' for a portal */
+  constructor(type, name) {
     super();
-    this.target = target;
+    this.type = type;
     this.name = name;
   }
 
   encode(writer) {
     this.state = State.Done;
-    if (this.target !== undefined) {
-      writer.close(this.target, this.name);
+    if (this.type !== undefined) {
+      writer.close(this.type, this.name);
       this.state = State.Closing;
     }
     writer.sync();

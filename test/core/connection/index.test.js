@@ -51,7 +51,7 @@ describe('A process', () => {
       ofConnecting(found),
       'lib/core/config/config.js,lib/core/config/files.js,lib/core/config/hosts.js,lib/core/config/index.js,lib/core/config/options.js,' +
         'lib/core/connection/attempt.js,lib/core/connection/auth.js,lib/core/connection/connect.js,lib/core/connection/dial.js,' +
-        'lib/core/connection/index.js,lib/core/connection/socket.js,lib/core/connection/startup.js,lib/core/connection/targets.js'
+        'lib/core/connection/index.js,lib/core/connection/servers.js,lib/core/connection/socket.js,lib/core/connection/startup.js'
     );
     for (const name of ['tls', 'crypto', 'dns']) assert.ok(!found.modules.includes(`NativeModule ${name}`), name);
   });

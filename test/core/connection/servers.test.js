@@ -7,7 +7,7 @@ const path = require('node:path');
 const { promisify } = require('node:util');
 const { freePort, startHole } = require('pg-test-fixtures');
 const { resolve } = require('../../../lib/core/config');
-const { targets, inOrder } = require('../../../lib/core/connection/targets');
+const { inOrder, serversOf } = require('../../../lib/core/connection/servers');
 const { open, failure, FakeServer, SAY } = require('../../support/connecting');
 
 const good = async conversation => {
@@ -42,7 +42,7 @@ describe('Where to connect', () => {
   async function find(config) {
     const resolved = resolve({ user: 'u', ...config }, undefined, {});
     const found = [];
-    for (const entry of resolved.hosts) found.push(...(await targets(resolved, entry, 0)));
+    for (const entry of resolved.hosts) found.push(...(await serversOf(resolved, entry, 0)));
     return found.map(({ address, where, local }) => ({ address, where, local }));
   }
 
@@ -314,9 +314,9 @@ describe('Where to connect', () => {
     const program = `
       Object.defineProperty(globalThis, 'navigator', { value: { userAgent: 'Cloudflare-Workers' } });
       const { Socket } = require('./lib/core/connection/socket');
-      const { targets } = require('./lib/core/connection/targets');
+      const { serversOf } = require('./lib/core/connection/servers');
       const config = require('./lib/core/config').resolve({ host: 'no.such.name.invalid', user: 'me' });
-      targets(config, config.hosts[0]).then(list => {
+      serversOf(config, config.hosts[0]).then(list => {
         console.log(JSON.stringify([typeof new Socket({}).onread, list.map(({ address }) => address)]));
       });`;
     const { stdout } = await promisify(execFile)(process.execPath, ['-e', program], {

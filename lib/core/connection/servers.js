@@ -21,12 +21,12 @@ function inOrder({ load_balance_hosts: balance }, list) {
 }
 
 /**
- * Looks up all addresses of a host.
+ * Looks up a host: there may be a server at each of its addresses.
  * @param {number|undefined} seconds for the lookup
  * @returns {Promise<object[]>} the entry with `address` for net.connect (null for the caller's own socket), `where` for
  *   messages, and `local` (the way is on this machine); `{ where, error }` for a name without address
  */
-async function targets(config, entry, seconds, signal) {
+async function serversOf(config, entry, seconds, signal) {
   const { host, hostaddr, port } = entry;
   const name = host ?? hostaddr;
   const path = config.socket || hostaddr !== undefined ? undefined : socketPath(name, port);
@@ -34,19 +34,20 @@ async function targets(config, entry, seconds, signal) {
   // net.isIPv6 takes milliseconds to compile its expression.
   const where = `${name.includes(':') ? `[${name}]` : name}:${port}`;
   if (config.socket) return [{ ...entry, address: null, where, local: false }];
-  const target = address => ({
+  const serverAt = address => ({
     ...entry,
     address: { host: address, port },
     where: address === name ? where : `${where} (${address})`,
     local: isLoopback(address)
   });
-  if (hostaddr !== undefined || isWorkerd || net.isIPv4(name) || name.includes(':')) return [target(hostaddr ?? name)];
+  if (hostaddr !== undefined || isWorkerd || net.isIPv4(name) || name.includes(':'))
+    return [serverAt(hostaddr ?? name)];
   const attempt = new Attempt(where, { seconds, signal });
   attempt.doing = STEP.LOOKUP;
   try {
     const found = (await attempt.wait(promisify(later.dns.lookup)(name, { all: true }))) ?? [];
     if (!found.some(({ address }) => address)) throw failed('the name has no address');
-    return inOrder(config, [...new Set(found.map(({ address }) => address))]).map(target);
+    return inOrder(config, [...new Set(found.map(({ address }) => address))]).map(serverAt);
   } catch (failure) {
     const error = attempt.fail(failure);
     if (signal?.aborted) throw error;
@@ -56,4 +57,4 @@ async function targets(config, entry, seconds, signal) {
   }
 }
 
-module.exports = { targets, inOrder };
+module.exports = { inOrder, serversOf };
