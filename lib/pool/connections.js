@@ -299,7 +299,8 @@ class Connections {
         ? error
         : new NoConnection(`no connection: ${error.message}`, {
             code: error.code,
-            cause: error instanceof NoConnection ? error.cause : error, // which does not repeat the message
+            // It does not repeat the message.
+            cause: error instanceof NoConnection ? error.cause : (error.cause ?? error),
             sent: false
           });
       this.#waiting.refuse(() => reason);

@@ -1103,6 +1103,22 @@ describe('The connections of a pool', () => {
       await server.sql('DROP ROLE locked_out');
     });
 
+    it('have the error of the server as their cause', async () => {
+      const server = await sharedServer();
+      await server.sql('CREATE ROLE crowd LOGIN CONNECTION LIMIT 0');
+      const pool = await opened({}, { user: 'crowd' });
+      await assert.rejects(pool.query('SELECT 1'), ({ message, code, cause }) => {
+        assert.match(message, /^no connection: \S+: .*: too many connections for role "crowd"$/);
+        assert.deepEqual(
+          [code, cause.code, cause.message],
+          ['53300', '53300', 'too many connections for role "crowd"']
+        );
+        return true;
+      });
+      await pool.end();
+      await server.sql('DROP ROLE crowd');
+    });
+
     it('are not tried again where the server says no, or the config makes no sense', async () => {
       await assert.rejects((await opened({}, { database: 'nowhere' })).query('SELECT 1'), {
         name: 'PostgresError',
