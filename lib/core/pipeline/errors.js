@@ -171,7 +171,7 @@ function promised(work) {
   try {
     return work();
   } catch (error) {
-    if (error instanceof ConnectionError) Error.captureStackTrace?.(error, promised); // ten lines, see again()
+    if (isOurs(error)) Error.captureStackTrace?.(error, promised); // ten lines, see again()
     return Promise.reject(error);
   }
 }
