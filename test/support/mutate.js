@@ -133,7 +133,7 @@ function main() {
     const begun = performance.now();
     if (!passes(folder, tests)) throw new Error(`The tests of ${place} fail on unchanged code: ${tests.join(' ')}`);
     const limit = Math.ceil(3 * (performance.now() - begun)) + 5000;
-    const survived = chosen.filter(({ file, line, after }) => {
+    const survived = chosen.filter(({ file, line, before, after }) => {
       const name = path.join(folder, file);
       const text = fs.readFileSync(name, 'utf8');
       fs.writeFileSync(
@@ -146,11 +146,9 @@ function main() {
       const isValid = spawnSync(process.execPath, ['--check', name], { stdio: 'ignore' }).status === 0;
       const survives = isValid && passes(folder, tests, limit);
       fs.writeFileSync(name, text);
+      if (survives) console.log(`${file}:${line}\n  - ${before.trim()}\n  + ${after?.trim() ?? ''}`);
       return survives;
     });
-    for (const { file, line, before, after } of survived) {
-      console.log(`${file}:${line}\n  - ${before.trim()}\n  + ${after?.trim() ?? ''}`);
-    }
     console.log(`${place}: ${chosen.length} mutations, ${survived.length} survived`);
     process.exitCode = survived.length > 0 ? 1 : 0;
   } finally {
