@@ -65,16 +65,17 @@ function withQuery(error, text) {
 const OWN_FRAME = /^ +at (?:async )?(?:PoolLease\.run|Call\.|#?watch|process\.|node:)/;
 
 /**
- * Gives an error of a query the stack of the awaiting caller, else the beginning of its SQL. @param {function} hide
- * left out
+ * Gives an error of a query the stack of the awaiting caller, else the beginning of its SQL.
+ * @param {function} hide left out
  */
 function showAwaiting(error, hide) {
+  const { name, message, query } = error;
   // Deno prints the frames that were captured for the error itself, whatever its stack is.
   const caller = callerOf(hide);
   const frames = caller.stack?.split('\n').slice(1) ?? []; // not every engine has them
   if (frames.some(line => !OWN_FRAME.test(line))) showCaller(error, caller);
-  else if (error.query !== undefined)
-    error.stack = `${error.name}: ${error.message}\n    in a query that no known code awaits: ${beginningOf(error.query)}`;
+  else if (query !== undefined)
+    error.stack = `${name}: ${message}\n    in a query that no known code awaits: ${beginningOf(query)}`;
 }
 
 /** For a `.catch`: gives an error that a timer or a socket has made the stack of the awaiting function. */

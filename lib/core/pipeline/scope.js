@@ -160,7 +160,8 @@ class Scope {
     if (request.settings !== undefined) set(request.settings);
     for (let each = this; each !== null; each = each.parent) {
       if (each.begin === undefined) continue;
-      if (each.settings !== each.parent.settings) set(each.settings); // a block has those around it, unless it has others
+      // A block has the settings around it, unless it has others.
+      if (each.settings !== each.parent.settings) set(each.settings);
       fronts.unshift(new Front(request, each.begin, [], false));
     }
     return fronts;

@@ -15,8 +15,8 @@ const MAX_LENGTH = 0x40000000;
 const SCRATCH = 4096;
 
 /**
- * Strings of fewer bytes are made by a loop: a result of one row, of which one column is read, costs 0.77 × as much with
- * 3 bytes, 0.93 × with 8. With 12 it would cost 1.03 ×.
+ * Strings of fewer bytes are made by a loop: a result of one row, of which one column is read, costs 0.77 × as much
+ * with 3 bytes, 0.93 × with 8. With 12 it would cost 1.03 ×.
  */
 const SHORT = 9;
 

@@ -154,7 +154,10 @@ class Target {
     return isReady;
   }
 
-  /** Lets the backlog count a piece that was not taken. A replaced `write` may drop callbacks. @returns {number} its length, or 0 */
+  /**
+   * Lets the backlog count a piece that was not taken. A replaced `write` may drop callbacks.
+   * @returns {number} its length, or 0
+   */
   #give({ length }) {
     if (this.stream.writableLength === 0 || isWrapped(this.stream)) return 0;
     this.#inBacklog += length;
