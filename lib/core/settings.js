@@ -1,7 +1,7 @@
 'use strict';
 
 const { UsageError, checkText, kindOf } = require('./protocol');
-const { Access, firstWord, isLocalSet, promised, statementsOf, submitIn } = require('./pipeline');
+const { firstWord, isLocalSet, promised, statementsOf, submitIn } = require('./pipeline');
 const { DISCARD, QueryRequest } = require('./requests');
 
 /** The texts that set so many settings, by their number, up to a bound. */
@@ -146,8 +146,7 @@ class Settings {
 }
 
 /**
- * The lease of a session with settings: that of another session. Its work gets, in place of a scope, the scope with the
- * settings that each request is to carry: an Access. See Scope.run.
+ * The lease of a session with settings: that of another session, with the settings among the options of each request.
  */
 class SettingsLease {
   /** @param {Session} session a Client has another lease for each connection */
@@ -168,9 +167,8 @@ class SettingsLease {
   run(need, options, work, mayRepeat, text) {
     const { settings } = this;
     if (need === 'session') settings.refuseEscaping();
-    const carrying = (scope, ...more) => work(new Access(scope.scope, settings, scope.refuseLasting), ...more);
     const { lease } = this.session;
-    const promise = promised(() => lease.run(need, options, carrying, mayRepeat, text));
+    const promise = promised(() => lease.run(need, { ...options, settings }, work, mayRepeat, text));
     if (settings.depth > 0 && !lease.isOver) settings.behind(lease);
     return promise;
   }

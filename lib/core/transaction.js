@@ -93,6 +93,8 @@ class Transaction {
       this.#scope = new Scope(parent.pipeline, parent, name, {
         block: true,
         begin: this.#texts.begin,
+        settings: options.settings,
+        refuseLasting: options.refuseLasting,
         loop,
         entered,
         lost: (makeError, phase) => this.#lose(makeError(), phase)
@@ -278,12 +280,12 @@ function transaction(lease, depth, make, work, options) {
  * @returns {Portal|Promise<Portal>} a promise if a connection has to be found first
  */
 function openPortal(lease, text, values, options, name) {
-  const openIn = scope => openPortalIn(scope, text, values, options, name);
+  const openIn = (scope, client, limits) => openPortalIn(scope, text, values, options, name, limits);
   if (lease.scope !== null) return openIn(lease.scope);
   const { signal } = options;
   return new Promise((resolve, reject) => {
-    own(lease, { signal }, text, scope => {
-      const portal = openIn(scope);
+    own(lease, { signal }, text, (...given) => {
+      const portal = openIn(...given);
       resolve(portal);
       return portal.committed.catch(() => {});
     }).catch(reject);
@@ -292,24 +294,26 @@ function openPortal(lease, text, values, options, name) {
 
 /**
  * Opens a portal in the block of its scope, or else in a transaction of its own, which ends with it.
- * @param {Scope|Access} access an access is in no block
+ * @param {object} [limits] with `settings` or `refuseLasting`, which only a block of its own has
  */
-function openPortalIn(access, text, values, options, name) {
-  const { active, inBlock } = access.pipeline.scopes;
-  if (access.block || (active === access && inBlock === true)) return new Portal(access, text, values, options, name);
+function openPortalIn(parent, text, values, options, name, { settings, refuseLasting } = NO_OPTIONS) {
+  const { active, inBlock } = parent.pipeline.scopes;
+  const isIn = parent.block || (active === parent && inBlock === true);
+  if (isIn && settings === undefined && refuseLasting === undefined)
+    return new Portal(parent, text, values, options, name);
   let end, portal;
   const ended = new Promise((resolve, reject) => {
     end = error => (error === undefined ? resolve() : reject(error));
   });
   ended.catch(() => {}); // the transaction may not begin
   const around = new Transaction(
-    access,
+    parent,
     0,
     scope => {
       portal = new Portal(scope, text, values, options, name, end);
       return { giveUpStreams() {} }; // it has no session
     },
-    NO_OPTIONS,
+    { settings, refuseLasting },
     'the transaction of a cursor',
     text
   );

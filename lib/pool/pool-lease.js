@@ -2,7 +2,6 @@
 
 const { ConnectionError, PostgresError, UsageError } = require('../..');
 const {
-  Access,
   firstWord,
   isLocalSet,
   rejectAgain,
@@ -107,11 +106,8 @@ class PoolLease extends Connections {
         const { client, pipeline } = connection;
         try {
           const waited = since > 0 ? performance.now() - since : 0;
-          const result = await work(
-            need === 'owned' ? new Access(client.lease, undefined, refuseLasting) : client.lease,
-            client,
-            waited > 1 ? { ...options, waited } : options
-          );
+          const limits = waited > 1 ? { ...options, waited } : options;
+          const result = await work(client.lease, client, need === 'owned' ? { ...limits, refuseLasting } : limits);
           use.isAnswered = known !== undefined;
           if (need !== 'session' || pipeline.status === 'I') return result;
           throw new UsageError(

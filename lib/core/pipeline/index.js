@@ -13,7 +13,7 @@ module.exports = {
   ...require('./close'),
   // EndRequest; what an answer says of blocks
   ...require('./block'),
-  // Scope, Phase, Access: who owns the connection
+  // Scope, Phase: who owns the connection
   ...require('./scope'),
   // send, own, submitIn: how sessions use these
   ...require('./submit'),

@@ -28,12 +28,14 @@ const Phase = Object.freeze({
  */
 class Scope {
   /**
-   * @param {Scope|Access|null} parent
+   * @param {Scope|null} parent
    * @param {string} name of the owner, for errors
    * @param {boolean} [options.whenIdle=false] it is entered only when everything sent has been answered
    * @param {boolean} [options.block=false] it is a transaction block: it is entered when no block is open, and only
    *   requests with `endsScope` may end it
    * @param {string} [options.begin] the SQL that begins the block, in front of the first request
+   * @param {Settings} [options.settings] by default the parent's
+   * @param {function(string)} [options.refuseLasting] throws for a text that would outlive it; by default the parent's
    * @param {string} [options.loop] the query of a cursor, whose loop may wait for what waits behind it
    * @param {function()} [options.entered] called when the scope owns the connection
    * @param {function(function(): Error, number)} [options.lost] called with a maker of errors and the phase if the
@@ -43,16 +45,16 @@ class Scope {
     pipeline,
     parent,
     name,
-    { whenIdle = false, block = false, begin, loop, entered = nothing, lost = nothing } = {}
+    { whenIdle = false, block = false, begin, settings, refuseLasting, loop, entered = nothing, lost = nothing } = {}
   ) {
     /** @type {Scope|null} of a lease: where a session may send at once; null if a connection has to be found first */
     this.scope = this;
     this.pipeline = pipeline;
-    this.parent = parent === null ? null : parent.scope;
+    this.parent = parent;
     /** @type {Settings|undefined} that hold in it */
-    this.settings = parent?.settings;
+    this.settings = settings ?? parent?.settings;
     /** @type {(function(string))|undefined} throws for a text that would outlive it */
-    this.refuseLasting = parent?.refuseLasting;
+    this.refuseLasting = refuseLasting ?? parent?.refuseLasting;
     this.name = name;
     this.whenIdle = whenIdle;
     this.block = block;
@@ -169,21 +171,6 @@ class Scope {
 
   isInside(scope) {
     return this.parent === scope || this.parent?.isInside(scope) === true;
-  }
-}
-
-/** A scope with conditions, which a lease gives in its place: a session with settings, and a pool. */
-class Access {
-  /**
-   * @param {Scope} scope
-   * @param {Settings} [settings] that each request carries, and that a block begins with
-   * @param {function(string)} [refuseLasting] that of a block, see Scope
-   */
-  constructor(scope, settings, refuseLasting) {
-    this.scope = scope;
-    this.pipeline = scope.pipeline;
-    this.settings = settings;
-    this.refuseLasting = refuseLasting;
   }
 }
 
@@ -307,4 +294,4 @@ class Scopes {
   }
 }
 
-module.exports = { Access, Phase, Scope, Scopes };
+module.exports = { Phase, Scope, Scopes };

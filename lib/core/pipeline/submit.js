@@ -3,19 +3,14 @@
 const { State } = require('../protocol');
 const { giveUp } = require('./give-up');
 const { throwIfAborted, tooLong, watchLimits } = require('./limits');
-const { Access } = require('./scope');
 const { channel, traceCall, traceWait } = require('./tracing');
 
 const IN_FRONT =
   ': it waited for a request that nothing may be sent behind: a COPY, one with `alone`, or one that was given up';
 
-/**
- * Submits a request, see Pipeline.submit, with its own limits, and the settings of its access.
- * @param {Scope|Access} access
- */
-function submitIn(request, access, limits) {
-  const { scope } = access;
-  if (access instanceof Access) request.settings = access.settings;
+/** Submits a request, see Pipeline.submit, with its own limits and settings. */
+function submitIn(request, scope, limits) {
+  if (limits?.settings !== undefined) request.settings = limits.settings;
   if (limits?.alone) request.barrier = true;
   if (limits === undefined || (limits.signal === undefined && limits.statement_timeout === undefined)) {
     return scope.pipeline.submit(request, scope);

@@ -52,7 +52,7 @@ class CopyFrom extends Writable {
     // pipeline() leaves the error of a destroyed stream uncaught.
     if (signal?.aborted) return void process.nextTick(addAbortSignal, signal, this);
     if (signal !== undefined) addAbortSignal(signal, this);
-    const run = scope => {
+    const run = (scope, client, limits) => {
       if (this.destroyed) throw new AbortError('the stream was destroyed');
       // Behind BEGIN in one flight, pgcat stores the rows of a block that is rolled back, and Pgpool-II answers no
       // later query.
@@ -60,7 +60,7 @@ class CopyFrom extends Writable {
         scope.begin &&
         submitIn(Object.assign(new CloseRequest(), { caller: this.#request.caller }), scope).catch(error => error);
       // If the block has failed in front of it, for example by its settings, the error says why.
-      return submitIn(this.#request, scope).catch(async error => {
+      return submitIn(this.#request, scope, { settings: limits.settings }).catch(async error => {
         throw (error.code === '25P02' && (await begun)) || error;
       });
     };
