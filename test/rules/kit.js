@@ -60,7 +60,8 @@ function table(rule, axes, test, except = {}) {
  */
 const SESSIONS = {
   client: async (use, config) => use(await connected(config)),
-  pool: async (use, config) => use(endAfterTest(new Pool({ ...(await sharedServer()).config, ...config }, { size: 2 }))),
+  pool: async (use, config) =>
+    use(endAfterTest(new Pool({ ...(await sharedServer()).config, ...config }, { size: 2 }))),
   transaction: async (use, config) => (await connected(config)).transaction(use),
   'transaction of a pool': (use, config) => SESSIONS.pool(pool => pool.transaction(use), config),
   with: async (use, config) => use((await connected(config)).with({ application_name: 'with' })),
