@@ -10,6 +10,9 @@ const { parseArgs } = require('node:util');
 const { Client, ConnectionError } = require('../..');
 const { literalsOf } = require('./literals');
 const { Typing } = require('./typing');
+const { parseConninfo } = require('../core/config');
+
+const NAME = 'quickgres types';
 
 const USAGE = `npx quickgres types [options] [files and folders]
   --out FILE     the file to write (default: queries.d.ts)
@@ -65,13 +68,41 @@ function complaint(literal, error) {
   return `${placeOf(literal, offset)} - ${error.message}${where}${error.hint ? `\n  ${error.hint}` : ''}`;
 }
 
-/** Runs the SQL of a file. */
-async function runFile(config, file) {
-  const text = fs.readFileSync(file, 'utf8').replace(OF_PSQL, '');
-  const client = new Client(config);
-  await client.connect();
+/**
+ * A connection string with other options in place of its own. No text of it is edited, since a database, for example,
+ * has more than one place in a URL.
+ * @param {string} string a URL or libpq's `key=value`
+ * @param {Object<string, string>} options by libpq's names
+ */
+function changed(string, options) {
+  const all = [...parseConninfo(string), ...Object.entries(options)]; // the last one of a name counts
+  return all.map(([name, value]) => `${name}='${value.replace(/['\\]/g, '\\$&')}'`).join(' ');
+}
+
+/**
+ * @param {string} url
+ * @param {string} [database] the one to be in: a pooler may lead everywhere to one of its own
+ * @returns {Promise<Client>} connected
+ */
+async function connect(url, database) {
+  const client = new Client(changed(url, { ...(database && { dbname: database }), fallback_application_name: NAME }));
   try {
-    await client.simpleQuery(text);
+    await client.connect();
+    if (database === undefined) return client;
+    const { name } = (await client.query('SELECT pg_catalog.current_database() AS name')).one();
+    if (name === database) return client;
+    throw new Error(`connecting to the database ${database} led to ${name}: is there a pooler? Connect to the server`);
+  } catch (error) {
+    client.destroy();
+    throw error;
+  }
+}
+
+/** Runs the SQL of a file in a session of its own. */
+async function runScript(url, database, { file, text }) {
+  const client = await connect(url, database);
+  try {
+    await client.simpleQuery(text.replace(OF_PSQL, ''));
   } catch (error) {
     throw new Error(`${file}:${error.at?.line ?? 1} - ${error.message}`, { cause: error });
   } finally {
@@ -79,22 +110,19 @@ async function runFile(config, file) {
   }
 }
 
-/** Calls a function with the config of a new database, which ends with it. */
-async function withDatabase(url, files, work) {
+/** Calls a function with a new database in which the scripts have run, and which ends with it. */
+async function withDatabase(url, scripts, work) {
   const database = `quickgres_types_${randomBytes(8).toString('hex')}`;
-  const isUrl = /^\w+:/.test(url);
-  const own = isUrl ? url.replace(/^(\w+:\/\/[^/?]*)(?:\/[^?]*)?/, `$1/${database}`) : `${url} dbname=${database}`;
-  const config = url === '' ? { database } : { connectionString: own };
   const stopped = new Promise((resolve, reject) => {
     for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => reject(new Error(`stopped by ${signal}`)));
   });
   stopped.catch(() => {}); // when nothing of it is left to stop
-  const admin = new Client(url);
-  await admin.connect();
+  const one = changed(url, { load_balance_hosts: 'disable' }); // of several servers
+  const admin = await connect(one);
   try {
     await admin.query(`CREATE DATABASE ${database} TEMPLATE template0`);
-    for (const file of files) await Promise.race([runFile(config, file), stopped]);
-    return await Promise.race([work(config), stopped]);
+    for (const script of scripts) await Promise.race([runScript(one, database, script), stopped]);
+    return await Promise.race([work(one, database), stopped]);
   } finally {
     await admin.query(`DROP DATABASE IF EXISTS ${database} WITH (FORCE)`);
     await admin.end();
@@ -102,12 +130,11 @@ async function withDatabase(url, files, work) {
 }
 
 /** @returns {Promise<{lines: Map<string, string>, errors: string[]}>} the declaration of each text, by its name */
-async function ask(config, texts, settings, isStrict) {
-  const make = () => new Client({ ...config, application_name: 'quickgres types' });
-  const clients = Array.from({ length: CONNECTIONS }, make);
+async function ask(url, database, texts, settings, isStrict) {
+  const clients = [];
   const lines = new Map();
   try {
-    await Promise.all(clients.map(client => client.connect()));
+    for (let i = 0; i < CONNECTIONS; i++) clients.push(await connect(url, database));
     const typing = new Typing(clients, settings);
     await typing.load();
     const asked = new Map(texts.map(({ text }) => [text, typing.of(text)]));
@@ -170,8 +197,9 @@ async function types({ check, out, schema, list, strict }, names) {
   const { texts, others } = literalsOf(new Map(files.map(file => [file, fs.readFileSync(file, 'utf8')])));
   const url = process.env.DATABASE_URL ?? '';
   const settings = settingsIn('package.json');
-  const work = config => ask(config, texts, settings, strict);
-  const { lines, errors } = await (schema ? withDatabase(url, schema, work) : work({ connectionString: url }));
+  const scripts = schema?.map(file => ({ file, text: fs.readFileSync(file, 'utf8') }));
+  const work = (to, database) => ask(to, database, texts, settings, strict);
+  const { lines, errors } = await (scripts ? withDatabase(url, scripts, work) : work(url));
   const declared = [...lines.values()].sort().join('\n');
   const content = `// Made by: npx quickgres types
 import type { Value, Values } from 'quickgres';

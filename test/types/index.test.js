@@ -3,6 +3,7 @@
 const assert = require('node:assert/strict');
 const { execFile } = require('node:child_process');
 const fs = require('node:fs');
+const net = require('node:net');
 const os = require('node:os');
 const path = require('node:path');
 const { promisify } = require('node:util');
@@ -22,7 +23,7 @@ describe('npx quickgres types', () => {
     if (server.version < 14) this.skip(); // which keeps no trees of functions
     await server.sql('DROP DATABASE IF EXISTS types');
     await server.sql('CREATE DATABASE types');
-    url = server.url.replace(/\/[^/]*$/, '/types');
+    url = urlOf({ database: 'types' });
     session = new Client(url);
     await session.connect();
     await session.simpleQuery(fs.readFileSync(SCHEMA, 'utf8'));
@@ -33,6 +34,11 @@ describe('npx quickgres types', () => {
   });
   afterEach(() => fs.rmSync(folder, { recursive: true }));
 
+  /** @returns {string} the server's config with changes, as libpq's `key=value` */
+  const urlOf = changes =>
+    Object.entries({ ...server.config, ...changes })
+      .map(([name, value]) => `${name === 'database' ? 'dbname' : name}='${value}'`)
+      .join(' ');
   const write = (name, text) => {
     fs.mkdirSync(path.dirname(path.join(folder, name)), { recursive: true });
     fs.writeFileSync(path.join(folder, name), text);
@@ -271,6 +277,111 @@ declare module 'quickgres' {
     assert.deepEqual(await databases(), []);
   });
 
+  describe('--schema runs nothing in the database that the config names', () => {
+    const named = ({ host, port, user }, path, query = '') => `postgres://${user}@${host}:${port}${path}${query}`;
+    const socket = ({ socketPath }) => encodeURIComponent(path.dirname(socketPath));
+    /** Environments by their names, with what the command says of them; by default that the table is not there. */
+    const FORMS = {
+      'the path of a URL': s => ({ DATABASE_URL: named(s, '/named') }),
+      'dbname in the query of a URL': s => ({ DATABASE_URL: named(s, '/', '?dbname=named') }),
+      'dbname in the query of a URL without a path': s => ({ DATABASE_URL: named(s, '', '?dbname=named') }),
+      'the path and the query of a URL': s => ({ DATABASE_URL: named(s, '/postgres', '?dbname=named') }),
+      'dbname twice in the query': s => ({ DATABASE_URL: named(s, '', '?dbname=postgres&dbname=named') }),
+      'a percent-encoded dbname': s => ({ DATABASE_URL: named(s, '', '?%64bname=%6eamed') }),
+      'a socket in the query of a URL': s => ({
+        DATABASE_URL: `postgresql:///?host=${socket(s)}&port=${s.port}&user=${s.user}&dbname=named`
+      }),
+      'a socket as the host of a URL': s => ({
+        DATABASE_URL: `postgres://${s.user}@${socket(s)}:${s.port}/named?dbname=named`
+      }),
+      'key=value': s => ({ DATABASE_URL: `host=${s.host} port=${s.port} user=${s.user} dbname=named` }),
+      'key=value with dbname first, quoted': s => ({
+        DATABASE_URL: `dbname = 'named' host=${s.host} port=${s.port} user='${s.user}'`
+      }),
+      'key=value with dbname twice': s => ({
+        DATABASE_URL: `dbname=postgres host=${s.host} port=${s.port} user=${s.user} dbname=named`
+      }),
+      'PGDATABASE beside a URL': s => ({ DATABASE_URL: named(s, ''), PGDATABASE: 'named' }),
+      'PGDATABASE alone': s => ({
+        DATABASE_URL: '',
+        PGHOST: s.host,
+        PGPORT: s.port,
+        PGUSER: s.user,
+        PGDATABASE: 'named'
+      }),
+      'the name of the user': s => ({ DATABASE_URL: `host=${s.host} port=${s.port} user=named` }),
+      'several hosts': s => ({
+        DATABASE_URL: `postgres://${s.user}@127.0.0.1:1,${s.host}:${s.port}/named?load_balance_hosts=random&dbname=named`
+      }),
+      'application_name and other options': s => ({
+        DATABASE_URL: named(s, '/named', "?application_name=it's%20\\mine&options=-c%20geqo%3Doff&connect_timeout=9")
+      }),
+      'a service in key=value': s => ({ DATABASE_URL: `host=${s.host} port=${s.port} service=named` }),
+      'a service in a URL': s => ({ DATABASE_URL: named(s, '/named', '?service=named') }),
+      PGSERVICE: s => ({ DATABASE_URL: named(s, '/named'), PGSERVICE: 'named', PGSERVICEFILE: 'services' })
+    };
+    const SERVICE = /^service \(PGSERVICE\) is not supported/;
+    const databases = () => server.sql("SELECT datname FROM pg_database WHERE datname LIKE 'quickgres%'");
+
+    before(async () => {
+      await server.sql('CREATE ROLE named SUPERUSER LOGIN');
+      await server.sql('CREATE DATABASE named');
+      await server.sql('CREATE TABLE kept (id int)', { database: 'named' });
+    });
+    after(async () => {
+      await server.sql('DROP DATABASE IF EXISTS named');
+      await server.sql('DROP ROLE named');
+    });
+    beforeEach(() => {
+      write('drop.sql', '-- all of it\nDROP TABLE kept;');
+      write('app.js', "pool.query('SELECT id FROM kept')");
+      write('services', '[named]\ndbname=named\n');
+    });
+    afterEach(async () => {
+      assert.deepEqual(await server.sql('SELECT count(*) AS n FROM kept', { database: 'named' }), [{ n: '0' }]);
+      assert.deepEqual(await databases(), []);
+    });
+
+    for (const [name, env] of Object.entries(FORMS)) {
+      it(name, async () => {
+        const { code, stderr } = await run(['--schema', 'drop.sql'], env(server));
+        assert.equal(code, 1);
+        assert.match(stderr, name.includes('ervice') || name === 'PGSERVICE' ? SERVICE : /table "kept" does not exist/);
+      });
+    }
+
+    it('a pooler that has one database for everyone', async () => {
+      const bouncer = net.createServer(front => {
+        const back = net.connect(server.port, server.host);
+        for (const each of [front, back]) each.on('error', () => {});
+        front.once('data', startup => {
+          const text = startup.toString('latin1', 4).replace(/\0database\0[^\0]*/, '\0database\0named');
+          const size = Buffer.alloc(4);
+          size.writeInt32BE(text.length + 4);
+          back.write(Buffer.concat([size, Buffer.from(text, 'latin1')]));
+          front.pipe(back).pipe(front);
+        });
+        front.on('close', () => back.destroy());
+      });
+      await promisify(bouncer.listen).call(bouncer, 0);
+      try {
+        const { code, stderr } = await run(['--schema', 'drop.sql'], {
+          DATABASE_URL: `postgres://${server.user}@127.0.0.1:${bouncer.address().port}/named`
+        });
+        assert.equal(code, 1);
+        assert.match(stderr, /^connecting to the database quickgres_types_\w+ led to named: is there a pooler\?/);
+      } finally {
+        bouncer.close();
+      }
+    });
+  });
+
+  it('notices that a schema file is missing before it connects', async () => {
+    write('app.js', '');
+    const { code, stderr } = await run(['--schema', 'none.sql'], { DATABASE_URL: 'postgres://127.0.0.1:1/none' });
+    assert.deepEqual([code, stderr], [1, "ENOENT: no such file or directory, open 'none.sql'\n"]);
+  });
+
   it('drops that database when it is stopped', async () => {
     write('endless.sql', 'SELECT pg_sleep(1000)');
     const running = run(['--schema', 'endless.sql'], { DATABASE_URL: server.url });
@@ -298,7 +409,7 @@ declare module 'quickgres' {
     await session.query('CREATE ROLE reader LOGIN');
     await session.query('REVOKE TEMP ON DATABASE types FROM PUBLIC');
     write('app.ts', "pool.query('SELECT id FROM people')");
-    const reader = url.replace(/\/\/[^@]*@/, '//reader@');
+    const reader = urlOf({ user: 'reader', database: 'types' });
     try {
       const { code, stderr } = await run([], { DATABASE_URL: reader });
       assert.deepEqual(

@@ -276,4 +276,4 @@ function userName() {
   }
 }
 
-module.exports = { OPTIONS, checkConfig, resolve };
+module.exports = { OPTIONS, checkConfig, parseConninfo: text => later.conninfo.parse(text), resolve };
