@@ -48,7 +48,7 @@ export interface PoolHolder {
    * For how long it has owned the connection, or how long the last answer of shared queries is ago, in milliseconds.
    */
   time: number;
-  /** The text of what it runs or ran last: at most 100 characters, without literals; undefined if nothing was sent. */
+  /** The text of what it runs or ran last: at most 100 characters, with `…` for strings and numbers; undefined if nothing was sent. */
   text: string | undefined;
 }
 

@@ -263,4 +263,11 @@ sql.set = (object, columns) => {
   return piece(strings, parts, snakes);
 };
 
-module.exports = { sql: Object.freeze(sql) };
+/** SQL for logs: other texts in the place of its literals. */
+function withoutLiterals(text, string = '?', number = string) {
+  for (const [name, given] of Object.entries({ text, string, number }))
+    if (typeof given !== 'string') refuse(name, given, 'withoutLiterals(text, string, number) takes strings');
+  return require('../core/scanner').withoutLiterals(text, string, number);
+}
+
+module.exports = { withoutLiterals, sql: Object.freeze(sql) };

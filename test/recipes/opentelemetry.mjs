@@ -6,6 +6,7 @@
 // https://opentelemetry.io/docs/specs/semconv/database/postgresql/
 
 import { tracingChannel } from 'node:diagnostics_channel';
+import { withoutLiterals } from 'quickgres/sql';
 
 /** SpanKind.CLIENT and SpanStatusCode.ERROR of @opentelemetry/api, which this file does not need. */
 const CLIENT = 2;
@@ -13,15 +14,14 @@ const ERROR = 2;
 
 const SYSTEM = { 'db.system.name': 'postgresql' };
 
-/** Literals of a text, which may be values. */
-const LITERAL = /'[^']*'|(?<![\w$."])\d+(?:\.\d+)?\b/g;
-
 /** Bounds in seconds that the conventions give. */
 const advice = { explicitBucketBoundaries: [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10] };
 
-/** The command of a query: its tag, or the first word of its text. */
-const operationOf = ({ batchSize, result, text }) =>
-  batchSize > 1 ? 'BATCH' : (result?.cmd ?? /^[\s(;]*([a-z]+)/i.exec(text)?.[1].toUpperCase());
+/** The command of a query: its tag, or the first word of its text while a cursor has more rows. */
+function operationOf({ batchSize, result: { cmd } = {}, text }) {
+  if (batchSize > 1) return 'BATCH';
+  return cmd !== undefined && cmd !== 'SUSPENDED' ? cmd : /^[\s(;]*([a-z]+)/i.exec(text)?.[1].toUpperCase();
+}
 
 /** What spans and metrics say about a query that is over. */
 function attributesOf(query) {
@@ -54,7 +54,7 @@ function spansOf(tracer, text) {
       if (span === undefined) return; // it began before instrument()
       const { database, error } = query;
       span.setAttributes(attributesOf(query));
-      if (error !== undefined) span.setStatus({ code: ERROR, message: error.message });
+      if (error !== undefined) span.setStatus({ code: ERROR, message: error.code || error.name }); // messages quote values
       span.updateName([operationOf(query), database].filter(Boolean).join(' ') || 'postgresql');
       span.end();
     }
@@ -90,7 +90,7 @@ function subscribe(name, subscribers) {
  * Makes spans and metrics of all queries of the program; opentelemetry.d.mts describes it.
  * @returns {function} stops it
  */
-export function instrument({ tracer, meter, pools = {}, text = given => given.replace(LITERAL, '?') }) {
+export function instrument({ tracer, meter, pools = {}, text = given => withoutLiterals(given) }) {
   const stops = [];
   if (tracer !== undefined) stops.push(subscribe('quickgres:query', spansOf(tracer, text)));
   if (meter !== undefined) {

@@ -10,7 +10,7 @@ const { ResponseCache } = require('../../lib/cache');
 const { respond } = require('../../lib/http');
 const { Pool } = require('../../lib/pool');
 const { List } = require('../../lib/core/protocol');
-const { sql } = require('../../lib/sql');
+const { sql, withoutLiterals } = require('../../lib/sql');
 const { endAfterTest } = require('../support/hooks');
 const { connected, sharedServer } = require('../support');
 const { seeded } = require('../support/kit');
@@ -671,5 +671,21 @@ describe('sql', () => {
       files.map(file => path.relative(path.join(__dirname, '../..'), file).split(path.sep).slice(0, -1).join('/'))
     );
     for (const unit of units) assert.match(unit, /^(?:lib\/(?:sql|core\/protocol)|client-parser)$/);
+  });
+});
+
+describe('withoutLiterals', () => {
+  it('gives SQL for logs', () => {
+    const text = "SELECT a FROM t WHERE b = 'it''s' AND c > 4.2 AND d = $1 -- it's 1";
+    assert.equal(withoutLiterals(text), "SELECT a FROM t WHERE b = ? AND c > ? AND d = $1 -- it's 1");
+    assert.equal(withoutLiterals(text, '_'), "SELECT a FROM t WHERE b = _ AND c > _ AND d = $1 -- it's 1");
+    assert.equal(withoutLiterals(text, "'…'", '0'), "SELECT a FROM t WHERE b = '…' AND c > 0 AND d = $1 -- it's 1");
+  });
+
+  it('takes strings alone', () => {
+    assert.throws(() => withoutLiterals(), { name: 'TypeError', message: /^text is undefined: / });
+    assert.throws(() => withoutLiterals(['SELECT 1']), { name: 'TypeError', message: /^text is an array: / });
+    assert.throws(() => withoutLiterals('SELECT 1', 1), { name: 'TypeError', message: /^string is a number: / });
+    assert.throws(() => withoutLiterals('SELECT 1', '?', {}), { name: 'TypeError', message: /^number is / });
   });
 });

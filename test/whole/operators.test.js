@@ -103,7 +103,7 @@ describe('What an operator sees', () => {
       const pool = measured(config);
       const { call, release } = await held();
       const running = pool.query(`SELECT ${call}, pg_sleep(0.05)`);
-      await until(() => pool.stats.holders.some(({ text }) => text?.includes('pg_sleep(0.05)')));
+      await until(() => pool.stats.holders.some(({ text }) => text?.includes('pg_sleep(…)')));
       await release();
       await running;
       const { duration, firstByte } = seen.find(({ text }) => text.includes('pg_sleep'));
@@ -199,6 +199,32 @@ describe('What an operator sees', () => {
       ROWS.map(({ what }) => what),
       Object.keys(happens)
     ));
+
+  it('is a span without values, which has the command of a cursor that has more rows', async () => {
+    const spans = [];
+    const tracer = {
+      startSpan: (name, { attributes }) => {
+        const span = { attributes };
+        spans.push(span);
+        return {
+          setAttributes: more => Object.assign(attributes, more),
+          setStatus: status => Object.assign(span, { status }),
+          updateName: given => Object.assign(span, { name: given }),
+          end: () => {}
+        };
+      }
+    };
+    stop = instrument({ tracer });
+    const client = await connected(config);
+    for await (const { n } of client.cursor("SELECT generate_series(1, 2) AS n, E'it\\'s 4242'", [], { batchSize: 1 }))
+      n;
+    await assert.rejects(client.query('SELECT $1::int', ['a secret']), /a secret/);
+    const [first] = spans.filter(({ attributes }) => attributes['db.query.text'].includes('generate_series'));
+    assert.match(first.name, /^SELECT /);
+    assert.equal(first.attributes['db.query.text'], 'SELECT generate_series(?, ?) AS n, ?');
+    assert.equal(spans.at(-1).status.message, '22P02');
+    assert.doesNotMatch(JSON.stringify(spans), /secret|4242|it's|SUSPENDED/);
+  });
 
   for (const { what, metrics } of ROWS) {
     it(`of this, with the metrics that the table names: ${what}`, async () => {

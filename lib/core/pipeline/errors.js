@@ -3,7 +3,7 @@
 // The errors of requests, and the stacks that they show.
 
 const { ConnectionError, PostgresError, TimeoutError, UsageError, isOurs } = require('../protocol');
-const { beginningOf } = require('./sql');
+const { beginningOf, withoutHidden } = require('./sql');
 
 /**
  * When the connection is lost, so many requests have errors of their own, which show their callers; the others share
@@ -148,7 +148,7 @@ const PLACEHOLDER = /[=<>(,\s]\?(?![\w?|&#@-])|[^:\w]:[a-z_]/i;
 function addHint(error, text) {
   const { code, message, routine } = error;
   if (code === '42601' && routine === 'exec_parse_message') error.hint ??= ONE_STATEMENT;
-  if (code === '42601' && PLACEHOLDER.test(text) && !text.includes('$')) error.hint ??= NUMBERED;
+  if (code === '42601' && !text.includes('$') && PLACEHOLDER.test(withoutHidden(text))) error.hint ??= NUMBERED;
   const [, at] = /^22|^42804/.test(code) ? (/ parameter \$(\d+)/.exec(error.where) ?? []) : [];
   if (code === '25P02') error.hint ??= IS_FAILED;
   const [, number] = code === '42601' ? (/[^\w\s]\$(\d+)[^\w\s]/.exec(message) ?? []) : [];

@@ -36,7 +36,7 @@ describe('statementsOf', () => {
   it('has neither literals nor comments, and "" in the place of quoted names', () => {
     for (const [text, statements] of [
       ['a;b', ['a', 'b']],
-      ["a';''b;'c", ['a  c']],
+      ["a';''b;'c", ['a c']],
       ["e'\\'; a' b;E'''\\\\';c", ['  b', ' ', 'c']],
       ["name'\\'; b", ['name ', ' b']],
       ['"a;""b" c', ['"""" c']],
