@@ -54,7 +54,10 @@ export interface LiveRespondOptions extends RespondOptions {
   settings?: Readonly<Record<string, string | number | boolean>> | undefined;
 }
 
-/** What `follow` takes: notifications, whose payload is a tag; changes of tables, whose names are tags; and tags. */
+/**
+ * What `follow` takes: notifications, whose payload is a tag; changes of tables, whose names are tags, as are those of
+ * the tables that they are a part of; and tags.
+ */
 export type Followed = (Notification & { missed?: boolean }) | Change | string;
 
 /** The events of a Live. */

@@ -5,7 +5,8 @@ const { follower } = require('../../lib/live/follow');
 const { until } = require('./serving');
 
 const begin = xid => ({ type: 'begin', xid });
-const insert = name => ({ type: 'insert', relation: { name } });
+const table = name => ({ name, oid: [...name].reduce((sum, letter) => 31 * sum + letter.charCodeAt(), 0) });
+const insert = name => ({ type: 'insert', relation: table(name) });
 const commit = { type: 'commit' };
 
 /** A follower of a session whose snapshots are these, one after the other, or that fails. */
@@ -17,7 +18,7 @@ function following(...snapshots) {
       session.asked++;
       const seen = snapshots.length > 1 ? snapshots.shift() : snapshots[0];
       if (seen === undefined) throw new Error('lost');
-      return { rows: [{ seen }] };
+      return { rows: [{ seen, changed: null, name: null }] };
     }
   };
   return { tags, session, take: follower(session, tag => tags.push(tag)) };
@@ -43,7 +44,7 @@ describe('A follower', () => {
       begin(100),
       insert('todos'),
       insert('todos'),
-      { type: 'truncate', relations: [{ name: 'lists' }, { name: 'users' }] },
+      { type: 'truncate', relations: [table('lists'), table('users')] },
       commit
     ])
       take(each);
@@ -57,10 +58,12 @@ describe('A follower', () => {
   });
 
   it('compares transaction ids beyond their wraparound', async () => {
-    const { tags, take } = following(`8589934590:${2n ** 33n + 5n}:${2n ** 33n + 1n}`, `8589934590:${2n ** 33n + 5n}:`);
-    for (const xid of [4294967295, 0, 1, 4]) for (const each of [begin(xid), insert(`${xid}`), commit]) take(each);
+    const wrapped = 2n ** 33n;
+    const before = `8589934590:${wrapped + 7n}:${wrapped + 4n}`;
+    const { tags, take } = following(before, before, `8589934590:${wrapped + 7n}:`);
+    for (const xid of [4294967295, 3, 4, 6]) for (const each of [begin(xid), insert(`${xid}`), commit]) take(each);
     await until(() => tags.length === 4);
-    assert.deepEqual(tags, ['4294967295', '0', '4', '1']);
+    assert.deepEqual(tags, ['4294967295', '3', '6', '4']);
   });
 
   it('tells that anything may have changed if it cannot ask', async () => {

@@ -36,7 +36,7 @@ describe(`Live results for ${SECONDS} seconds (LIVE_SECONDS) of writes, losses a
       external: false,
       settings: { wal_level: 'logical', max_wal_senders: 20, max_replication_slots: 20 }
     });
-    await database.sql(`CREATE TABLE items (id int PRIMARY KEY, value text); CREATE TABLE clock (one int PRIMARY KEY DEFAULT 1, n int); INSERT INTO clock (n) VALUES (0);
+    await database.sql(`CREATE TABLE items (id int PRIMARY KEY, value text); CREATE TABLE clock (one int PRIMARY KEY DEFAULT 1, n int) PARTITION BY LIST (one); CREATE TABLE clock_1 PARTITION OF clock DEFAULT; INSERT INTO clock (n) VALUES (0);
       CREATE PUBLICATION pub FOR TABLE items, clock;
       CREATE FUNCTION changed() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_notify('changes', TG_TABLE_NAME); RETURN NULL; END $$;
       CREATE TRIGGER changed AFTER UPDATE ON clock EXECUTE FUNCTION changed()`);
