@@ -214,6 +214,9 @@ export function rowClass(type) {
       get() {
         return read(this[CHUNK](), this[OFFSET], index, null);
       },
+      set() {
+        throw new TypeError(`a row cannot be changed: assign ${name} to the object that toObject() makes`);
+      },
       configurable: true,
       enumerable
     });

@@ -14,7 +14,7 @@ function numberBytes(method, value, size) {
  */
 function serialize(value) {
   if (value === null) return null;
-  if (value instanceof Uint8Array) return Uint8Array.from(value);
+  if (ArrayBuffer.isView(value)) return Uint8Array.from(value);
   switch (typeof value) {
     case 'boolean':
       return Uint8Array.of(+value);

@@ -1,9 +1,9 @@
 'use strict';
 
 const { EventEmitter } = require('node:events');
-const { checkText, checkValues, quoted, snapshot } = require('../core/protocol');
+const { keyOf, quoted } = require('../core/protocol');
 const { KEEPALIVE, checkChannel, keeperOf } = require('../core/listen');
-const { checkNoMore, checkOptions, statementOf } = require('../core/options');
+const { checkNoMore, checkOptions, keep, statementOf } = require('../core/options');
 const { RowReader } = require('../core/rows');
 const { Target } = require('../core/stream');
 const { Collector, isRead, read, write } = require('./answer');
@@ -76,14 +76,15 @@ class ResponseCache extends EventEmitter {
     const [text, values, options] = statementOf(session.lease, ...query);
     checkOptions(options, OF_QUERY);
     const { tags, max_age, stale_while_revalidate, ...plain } = options;
+    const request = this.#request(session, text, values, options);
     const limit = plain.signal === undefined && plain.statement_timeout === undefined ? UNLIMITED : limitOf(plain);
     try {
-      const answer = await limit.race(this.#find(session, text, values, options, limit));
+      const answer = await limit.race(this.#find(request, limit));
       if (!answer.large) return read(answer, new RowReader(plain), session.lease);
     } finally {
       limit.release();
     }
-    return session.query(text, values, plain);
+    return session.query(text, request.values, plain);
   }
 
   /**
@@ -98,6 +99,7 @@ class ResponseCache extends EventEmitter {
     const [text, values, options] = statementOf(session.lease, ...query);
     checkOptions(options, OF_QUERY_TO);
     const { tags, max_age, stale_while_revalidate, ...plain } = options;
+    const request = this.#request(session, text, values, options);
     const limit = limitOf(plain);
     let own;
     let bytes = 0;
@@ -105,7 +107,7 @@ class ResponseCache extends EventEmitter {
       own = target instanceof Target ? target : new Target(target, plain.stall_timeout);
       own.watch(limit.fail);
       await limit.race(own.turn());
-      const answer = await limit.race(this.#find(session, text, values, options, limit));
+      const answer = await limit.race(this.#find(request, limit));
       if (!answer.large) {
         const known = own.fromCache?.(answer, this.#now() - answer.time) === true;
         if (!known) bytes = answer.body.length;
@@ -120,11 +122,11 @@ class ResponseCache extends EventEmitter {
       limit.release();
       own?.release();
     }
-    return session.queryTo(target, text, values, plain);
+    return session.queryTo(target, text, request.values, plain);
   }
 
-  /** What the answer depends on, and how it is to be kept; throws what the query would. */
-  #request(session, text, values, options) {
+  /** What the answer depends on, with values as they are now, and how it is to be kept; throws what the query would. */
+  #request(session, text, given, options) {
     const {
       as = 'protocol',
       decode,
@@ -143,31 +145,40 @@ class ResponseCache extends EventEmitter {
     }
     const maxAge = 1000 * checkNumber(max_age, 'max_age');
     const stale = 1000 * checkNumber(stale_while_revalidate, 'stale_while_revalidate');
-    checkText(text, 'text');
-    checkValues(values);
+    const values = keep(text, given);
     const settings = session.lease?.settings;
     const key = JSON.stringify([
       text,
-      snapshot(values),
+      keyOf(values),
       { as, ...form },
       tags,
       maxAge,
       stale,
       ...(settings?.values ?? [])
     ]);
-    return { key, tags: [...new Set(tags)], hasSettings: settings !== undefined, maxAge, stale, form: { as, ...form } };
+    return {
+      session,
+      text,
+      values,
+      statement_timeout,
+      key,
+      tags: [...new Set(tags)],
+      hasSettings: settings !== undefined,
+      maxAge,
+      stale,
+      form: { as, ...form }
+    };
   }
 
   /** @returns {object|Promise<object>} an answer from memory, or one that is asked for */
-  #find(session, text, values, options, limit) {
-    const { key, tags, ...request } = this.#request(session, text, values, options);
-    const { maxAge, stale } = request;
+  #find(request, limit) {
+    const { key, tags, maxAge, stale, statement_timeout } = request;
     const prepared = this.#prepare();
     const entry = this.#entries.use(key, tags);
     const now = this.#now();
     const { answer } = entry;
     const age = answer === undefined ? Infinity : now - answer.time;
-    const ask = asking => this.#ask(entry, asking, { tags, ...request, session, time: now }, prepared, text, values);
+    const ask = asking => this.#ask(entry, asking, { ...request, time: now }, prepared);
     if (age < maxAge) {
       if (answer.large) this.misses++;
       else this.hits++;
@@ -176,7 +187,7 @@ class ResponseCache extends EventEmitter {
     if (age < maxAge + stale && !answer.large) {
       this.stale++;
       if (entry.asking === undefined) {
-        ask(new Asking(now).within(options.statement_timeout)).catch(error => this.#report(error, { key, tags }));
+        ask(new Asking(now).within(statement_timeout)).catch(error => this.#report(error, { key, tags }));
       }
       return answer;
     }
@@ -189,9 +200,9 @@ class ResponseCache extends EventEmitter {
   }
 
   /** Asks for an answer, which later requests for the same key may wait for. */
-  #ask(entry, asking, request, prepared, text, values) {
+  #ask(entry, asking, request, prepared) {
     entry.asking = asking;
-    asking.promise = this.#keep(entry, asking, this.#fetch(request, prepared, text, values, asking.limits));
+    asking.promise = this.#keep(entry, asking, this.#fetch(request, prepared, asking.limits));
     asking.promise.catch(() => {}); // all waits may have ended
     return asking.promise;
   }
@@ -209,9 +220,8 @@ class ResponseCache extends EventEmitter {
     }
   }
 
-  async #fetch({ session, ...request }, prepared, text, values, limits) {
+  async #fetch({ session, text, values, tags, hasSettings, maxAge, stale, form, time }, prepared, limits) {
     const collector = new Collector(Math.min(this.max_answer_bytes, this.max_bytes));
-    const { tags, hasSettings, maxAge, stale, form, time } = request;
     try {
       const asked = session.queryTo(collector, text, values, { ...form, ...limits });
       const { cmd, rowCount } = prepared === undefined ? await asked : (await Promise.all([asked, prepared]))[0];
@@ -231,7 +241,7 @@ class ResponseCache extends EventEmitter {
       };
     } catch (error) {
       if (!collector.large) throw error;
-      return { ...request, body: collector.take(), large: true };
+      return { tags, hasSettings, maxAge, stale, form, time, body: collector.take(), large: true };
     }
   }
 

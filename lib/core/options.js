@@ -1,6 +1,6 @@
 'use strict';
 
-const { checkText, checkValues, isPiece, kindOf, Piece, snapshot } = require('./protocol');
+const { checkText, checkValues, kindOf, nodeOf, snapshot } = require('./protocol');
 const { checkDecode } = require('./rows');
 
 const NO_VALUES = Object.freeze([]);
@@ -162,10 +162,13 @@ const checkCount = (count, name, least) =>
  * @param {Scope|object} lease of the session, see Scope.run
  * @returns {Array} text, values and options of a method, which takes a piece of SQL in the place of text and values
  */
-const statementOf = (lease, text, values = NO_VALUES, options = NO_OPTIONS) =>
-  isPiece(text)
-    ? [...Piece.statement(text, lease.common.decoding.isCamel), values === NO_VALUES ? NO_OPTIONS : values]
-    : [text, values, options];
+function statementOf(lease, text, values = NO_VALUES, options = NO_OPTIONS) {
+  const node = nodeOf(text);
+  if (node === undefined) return [text, values, options];
+  // With names in camel case, a piece has those of the server.
+  const statement = (lease.common.decoding.isCamel && node.renamed?.()) || text;
+  return [...statement, values === NO_VALUES ? NO_OPTIONS : values];
+}
 
 module.exports = {
   keep,

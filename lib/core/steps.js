@@ -3,7 +3,7 @@
 const { CloseRequest, again, outcome, promised, submitIn } = require('./pipeline');
 const { NAMES, NO_VALUES, checkCount, checkOptions, keep } = require('./options');
 const requests = require('./requests');
-const { UsageError, kindOf } = require('./protocol');
+const { UsageError, isBytes, kindOf } = require('./protocol');
 const { RowReader } = require('./rows');
 const { Session } = require('./session');
 
@@ -115,8 +115,7 @@ class Steps extends Session {
   copyData(data) {
     const { request } = this.#taken();
     if (typeof data === 'string') data = Buffer.from(data);
-    if (!(data instanceof Uint8Array))
-      throw new TypeError(`copyData takes a Buffer, Uint8Array or string, not ${kindOf(data)}`);
+    if (!isBytes(data)) throw new TypeError(`copyData takes a Buffer, Uint8Array or string, not ${kindOf(data)}`);
     request.data(data);
     return this.lease.pipeline.bufferedBytes < COPY_BUFFER;
   }
@@ -140,7 +139,7 @@ class Steps extends Session {
   copyFail(reason = 'the client gave up') {
     return promised(() => {
       // Buffer.from would take the length of any other object.
-      const isText = typeof reason === 'string' || reason instanceof Uint8Array;
+      const isText = typeof reason === 'string' || isBytes(reason);
       if (!isText) throw new TypeError(`copyFail takes a string or a Buffer, not ${kindOf(reason)}`);
       return this.#endCopy(new RowReader(), Buffer.from(reason).toString());
     });

@@ -2,7 +2,7 @@
 
 const { EventEmitter } = require('node:events');
 const { ConnectionError, Session, UsageError } = require('../..');
-const { checkText, kindOf, snapshot } = require('../core/protocol');
+const { checkText, keyOf, kindOf } = require('../core/protocol');
 const { NAMES, checkNumber, checkOptions, keep, statementOf } = require('../core/options');
 const { copyDirection, throwIfAborted, watchSignal } = require('../core/pipeline');
 const { respond } = require('../http');
@@ -97,9 +97,8 @@ class Live extends EventEmitter {
     if (form.format === 1) throw new TypeError('a live result has columns in text format: leave out format');
     if (copyDirection(text) !== undefined)
       throw new UsageError('a live result is that of a SELECT, not of COPY', '0A000');
-    // Texts: the JSON of NaN would be that of null.
-    const values = snapshot(keep(text, session.lease.keep(text, given)));
-    const key = JSON.stringify([text, values, session.lease.settings?.values, form, statement_timeout, tags]);
+    const values = keep(text, session.lease.keep(text, given));
+    const key = JSON.stringify([text, keyOf(values), session.lease.settings?.values, form, statement_timeout, tags]);
     this.#admit(key);
     const { held, relieve } = this.#options;
     if (held.isFull) relieve();

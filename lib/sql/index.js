@@ -1,6 +1,17 @@
 'use strict';
 
-const { Piece, checkText, isDate, isPiece, jsonText, quoted, refuse, textOrList } = require('../core/protocol');
+const {
+  checkText,
+  isDate,
+  isPiece,
+  isRow,
+  jsonText,
+  nodeOf,
+  pieceOf,
+  quoted,
+  readValue,
+  refuse
+} = require('../core/protocol');
 
 /** Larger pieces make their text when it is read, so that nesting stays linear. */
 const SMALL = 256;
@@ -31,6 +42,8 @@ const NOT_SENT = {
   }
 };
 
+const isBlank = string => string.trim() === '';
+
 /** @returns {[string, Array]} a node's text, with parameters numbered from $1, and its values */
 function render(root, isCamel = false) {
   const values = [];
@@ -49,9 +62,10 @@ function render(root, isCamel = false) {
       [node, at] = outer.pop();
     } else {
       const part = node.parts[at++];
-      if (isPiece(part)) {
+      const nested = nodeOf(part);
+      if (nested !== undefined) {
         outer.push([node, at]);
-        [node, at] = [Piece.node(part), 0];
+        [node, at] = [nested, 0];
       } else {
         text += `$${values.push(part)}`;
         behindParameter = true;
@@ -67,8 +81,10 @@ function render(root, isCamel = false) {
 function piece(strings, parts = [], columns = undefined) {
   const renamed = () => render(node, true);
   const node = { strings, parts, columns, parameters: 0, size: strings.length, renamed: columns && renamed };
+  node.isEmpty = strings.every(isBlank);
   for (const part of parts) {
-    const nested = Piece.node(part);
+    const nested = nodeOf(part);
+    node.isEmpty &&= nested?.isEmpty === true;
     node.parameters += nested?.parameters ?? 1;
     node.size += nested?.size ?? 0;
     if (nested?.renamed !== undefined) node.renamed = renamed;
@@ -77,23 +93,21 @@ function piece(strings, parts = [], columns = undefined) {
     throw new RangeError(
       `${node.parameters} parameters: a query takes at most 65535; use copyFrom, or unnest with a list for each column`
     );
-  if (node.size <= SMALL) return Object.freeze(new Piece(Object.defineProperties(render(node), NOT_SENT), node));
+  if (node.size <= SMALL) return Object.freeze(pieceOf(Object.defineProperties(render(node), NOT_SENT), node));
   let rendered;
   const element = index => ({ enumerable: true, get: () => (rendered ??= render(node))[index] });
-  return Object.freeze(new Piece(Object.defineProperties([], { 0: element(0), 1: element(1), ...NOT_SENT }), node));
+  return Object.freeze(pieceOf(Object.defineProperties([], { 0: element(0), 1: element(1), ...NOT_SENT }), node));
 }
 
 /**
- * The part of a node for a value: the value as `query` takes it, or a piece.
+ * The part of a node for a value: the value as it is sent, or a piece.
  * @param {function(): string} what its name in an error
  */
 function partOf(value, what) {
-  if (value === undefined) return refuse(what(), value, 'pass null for NULL');
-  if (typeof value !== 'object')
-    return typeof value === 'function' || typeof value === 'symbol' ? refuse(what(), value) : value;
-  return value === null || isPiece(value) || isDate(value) || value instanceof Uint8Array
-    ? value
-    : textOrList(value, what());
+  const type = typeof value;
+  const isSent =
+    type === 'string' ? !value.includes('\0') : type === 'number' || type === 'bigint' || type === 'boolean';
+  return isSent || isPiece(value) || isDate(value) ? value : readValue(value, what());
 }
 
 /** @returns {Array} a copy of a list; throws a TypeError */
@@ -127,7 +141,7 @@ function piecesOf(list, what) {
   const pieces = listOf(list, what);
   const wrong = pieces.findIndex(each => !isPiece(each));
   return wrong < 0
-    ? pieces
+    ? pieces.filter(each => !nodeOf(each).isEmpty)
     : refuse(
         `${what}[${wrong}]`,
         pieces[wrong],
@@ -139,6 +153,7 @@ function piecesOf(list, what) {
 function checkObject(object, what) {
   if (object === null || typeof object !== 'object' || Array.isArray(object))
     refuse(what(), object, 'it must be an object');
+  if (isRow(object)) refuse(what(), object, 'it is a row of a result: pass its toObject()');
 }
 
 /** @returns {string[]} the columns of an object; throws a TypeError */
@@ -182,7 +197,7 @@ const isInList = (before, behind) =>
   /\bin\s*$/i.test(before.slice(-20)) || (/\bin\s*\(\s*$/i.test(before.slice(-20)) && /^\s*\)/.test(behind));
 
 function combine(list, what, word, nothing) {
-  const pieces = piecesOf(list, what).filter(each => each !== sql.empty);
+  const pieces = piecesOf(list, what);
   return pieces.length === 0 ? piece([nothing]) : piece(['((', '))'], [sql.join(pieces, piece([`) ${word} (`]))]);
 }
 

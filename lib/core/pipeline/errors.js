@@ -133,8 +133,7 @@ const IS_NO_VALUE =
 const IS_FAILED = 'an earlier query of the transaction failed: run what may fail in tx.transaction(), a savepoint';
 const ONE_STATEMENT = 'query takes one statement: write simpleQuery(text), or batch(queries) for several with values';
 
-const IS_JSON =
-  'a list is sent as a PostgreSQL array: for json, write JSON.stringify(list), or sql.json(list) of quickgres/sql';
+const IS_JSON = 'the value is a PostgreSQL array, as copyFrom sends a list: for json, write JSON.stringify(list)';
 
 /** The beginning of an array in the server's report on JSON: `{1`, `{"a",`. */
 const ARRAY_AS_JSON = /: \{(?:[-\d{]|NULL\b|true\b|false\b|"(?:[^"\\]|\\.)*"[,}])/;

@@ -339,9 +339,8 @@ class Pipeline {
       for (const each of request.fronts) each.forgetParse(this.statements);
       request.fronts = undefined;
       request.skip(front.error, this);
-      if (!request.simple) return;
-      this.writer.sync(); // the server ignores a Query message, which has none of its own
-      this.flush();
+      // The server ignores a Query message, which has no Sync of its own.
+      if (request.simple || request.asking !== undefined) request.endAsking(this);
     } else if (front.state === State.Done) {
       front.publish?.();
       request.fronts.shift();

@@ -2,16 +2,17 @@
 
 const {
   BARE,
-  List,
   NEXT,
   State,
   backend,
   checkText,
   checkValues,
+  isList,
   nextState,
   protocolError,
+  readValues,
   snapshot,
-  withTexts
+  typesOfRow
 } = require('../protocol');
 const { RowReader } = require('../rows');
 const { explained, isStale } = require('./errors');
@@ -37,9 +38,8 @@ const KEPT_BYTES = 8192;
 /** Takes a result that nothing wants. */
 const DISCARD = { start() {}, receiveData() {}, receive() {} };
 
-/** @param {function(number): boolean} [takes] whether a parameter takes JSON */
-const hasList = (values, takes = () => true) =>
-  Array.isArray(values) && values.some((value, i) => value instanceof List && takes(i));
+/** @param {function(number): boolean} fits whether the parameter counts */
+const hasList = (values, fits) => Array.isArray(values) && values.some((value, i) => isList(value) && fits(i));
 
 const isObject = value => typeof value === 'object' && value !== null;
 
@@ -56,7 +56,7 @@ class QueryRequest extends Request {
   constructor(text, values, format, cache, paramTypes, receiver) {
     super();
     this.text = text;
-    this.values = Array.isArray(values) && values.length < 65536 && values.some(isObject) ? withTexts(values) : values;
+    this.values = Array.isArray(values) && values.length < 65536 && values.some(isObject) ? readValues(values) : values;
     this.format = format;
     this.cache = cache;
     this.paramTypes = paramTypes;
@@ -76,17 +76,20 @@ class QueryRequest extends Request {
     this.values = snapshot(this.values);
   }
 
-  encode(writer, statements) {
-    this.bind(writer, statements);
-    writer.execute('', 0);
-    writer.sync();
-  }
-
-  bind(writer, statements, portal = '', carrier = this) {
+  /**
+   * Writes its messages, or only those that ask for the types of its parameters.
+   * @param {Request} [carrier] of the Sync
+   */
+  encode(writer, statements, carrier = this) {
     const { text, values } = this;
     if (typeof text !== 'string') checkText(text, 'text');
     if (!Array.isArray(values) || values.length > 65535) checkValues(values);
-    const statement = (this.statement = statements.get(text, this.paramTypes, this.cache, carrier));
+    if (!Array.isArray(values)) this.paramTypes = typesOfRow(values, this.paramTypes);
+    let statement = statements.get(text, this.paramTypes, this.cache, carrier);
+    const asks = statement.json === undefined && hasList(values, i => statement.takesJson(i) === undefined);
+    // The description that another request has asked for comes too late.
+    if (asks && statement.sent) statement = statements.get(text, this.paramTypes, false);
+    this.statement = statement;
     const parses = (this.parses = !statement.sent);
     if (parses) {
       checkText(text, 'text');
@@ -95,17 +98,38 @@ class QueryRequest extends Request {
       writer.parse(statement.name, text, statement.paramTypes);
       writer.describe('S', statement.name);
       statements.parsed(statement);
-      // The answer tells whether a list is JSON: what is sent behind it would keep it from being repeated.
-      if (hasList(values)) carrier.barrier = true;
     }
-    const names = portal === '' ? statement.bindNames : Buffer.from(`${portal}\0${statement.name}\0`, 'latin1');
-    if (this.json !== undefined) statement.json ??= this.json;
-    const binary = writer.bind(names, values, this.format, statement);
     this.state = !parses ? State.Binding : statement.closes.length > 0 ? State.ClosingFirst : State.Parsing;
     if ((statement.disturbs || statement.controlsBlock) && !this.internal) carrier.mark(statement);
+    if (!asks) return this.execute(writer, carrier);
+    // Whether a list is JSON decides the type of its parameter. Flush keeps the transaction, and the server of a pooler.
+    writer.flush();
+    carrier.barrier = true;
+    carrier.asking = this;
+    this.values = snapshot(values);
+  }
+
+  /** Writes the rest; the types of the parameters are known if it has a list. */
+  execute(writer, carrier) {
+    const { portal, statement, values } = this;
+    const { bindNames, name } = statement;
+    const names = portal === undefined ? bindNames : Buffer.from(`${portal.name}\0${name}\0`, 'latin1');
+    const binary = writer.bind(names, values, this.format, statement);
+    writer.execute(portal === undefined ? '' : portal.name, this.maxRows);
+    if (carrier === this) writer.sync();
     // A repetition needs the same values.
-    if (statement.name === '' || !Array.isArray(values)) return;
-    this.values = binary ? snapshot(values, KEPT_BYTES) : values.slice();
+    if (statement.name !== '' && Array.isArray(values))
+      this.values = binary ? snapshot(values, KEPT_BYTES) : values.slice();
+  }
+
+  encodeRest(writer) {
+    this.execute(writer, this);
+  }
+
+  /** Ends what has only asked. */
+  abandon(writer) {
+    this.state = State.Done;
+    writer.sync();
   }
 
   message(pipeline, type, buf, start, end, count) {
@@ -125,6 +149,7 @@ class QueryRequest extends Request {
       case NoData:
         this.statement.describe(type === RowDescription ? pipeline.rowParserOf(buf, start, end) : null);
         if (next !== State.Binding) this.start(pipeline);
+        else if (this.asking !== undefined) this.proceed(pipeline);
         return;
       case BindComplete:
         if (next === State.Rows) this.start(pipeline);
@@ -152,19 +177,10 @@ class QueryRequest extends Request {
     super.fail(error);
   }
 
-  /** Notes whether it may succeed when it is sent once more: with a new Parse, or with a list as JSON. */
+  /** Notes whether it may succeed when it is sent once more, with a Parse of its own. */
   noteStale(error, bound) {
-    const { cache, parses, statement, values } = this;
-    // With the types known, a list is JSON.
-    const isList =
-      cache &&
-      parses &&
-      error.code === '22P02' &&
-      this.json === undefined &&
-      hasList(values, i => statement.takesJson(i));
-    if (isList) this.json = statement.json;
-    this.stale = !bound && (isList || (cache && isStale(error)));
-    this.cache = isList; // otherwise it does not rely on a Parse that may fail
+    this.stale = !bound && this.cache && isStale(error);
+    this.cache = false;
   }
 
   forgetParse(statements) {
@@ -199,8 +215,9 @@ class QueryRequest extends Request {
   }
 }
 
-/** @type {Set<number>|undefined} the json among its parameters, if its first answer was that a list is none */
-QueryRequest.prototype.json = undefined;
+/** @type {Portal|undefined} what it opens, if that is not the unnamed portal */
+QueryRequest.prototype.portal = undefined;
+QueryRequest.prototype.maxRows = 0;
 
 /**
  * What shares a request's Sync in front of it: BEGIN, SAVEPOINT, settings. It has neither a promise nor a place of its
@@ -216,8 +233,7 @@ class Front extends QueryRequest {
   }
 
   encode(writer, statements) {
-    this.bind(writer, statements, '', this.request);
-    writer.execute('', 0);
+    super.encode(writer, statements, this.request);
   }
 }
 

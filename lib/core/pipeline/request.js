@@ -103,12 +103,39 @@ class Request {
     if (error.severity === 'FATAL' || error.severity === 'PANIC') return pipeline.events.lost(error);
     if (this.state === State.Failed) throw unexpected(this.state, ErrorResponse);
     this.fail(error, pipeline);
+    if (this.asking !== undefined) this.endAsking(pipeline);
   }
 
   /** The server has reported an error, and ignores messages up to the next Sync. */
   fail(error) {
     this.error ??= error;
     this.state = State.Failed;
+  }
+
+  /** The types that a query of it has asked for are known: writes the rest. */
+  proceed(pipeline) {
+    const { statements, writer } = pipeline;
+    const { asking } = this;
+    const { length } = writer;
+    this.asking = undefined;
+    statements.learn(asking.statement);
+    try {
+      if (this.pending) this.encodeRest(writer, statements, asking);
+      else this.abandon(writer);
+    } catch (error) {
+      writer.length = length;
+      this.asking = undefined;
+      this.error = error;
+      this.abandon(writer);
+    }
+    pipeline.flush();
+  }
+
+  /** Sends the Sync that a request owes which waits for types, and has failed. */
+  endAsking(pipeline) {
+    this.asking = undefined;
+    pipeline.writer.sync();
+    pipeline.flush();
   }
 
   /** Its Parse was not sent, or the server has skipped it. */
@@ -169,6 +196,7 @@ Object.assign(Request.prototype, {
   controlsBlock: false, // its text may begin or end a transaction block
   barrier: false, // nothing is sent behind it until it is over, so that it can be cancelled
   caller: undefined, // see callerOf
+  asking: undefined, // the query of it that has asked for the types of its parameters; the rest is not sent yet
   awaitsBegin: false, // its fronts begin the block of its scope, and nothing is sent behind it until they are answered
   endsScope: false, // it ends the block of its scope, or a savepoint
   endings: 0, // how many of its command tags may be those of ends of its transaction's block
@@ -178,7 +206,7 @@ Object.assign(Request.prototype, {
   simple: false, // it is a Query message, which includes a Sync
   isRead: false, // the first word of its text is that of a read
   settings: undefined, // sent in front of it, see lib/core/settings.js
-  stale: false, // it failed because of a stale statement, or of a list for json
+  stale: false, // it failed because of a stale statement
   traced: false,
   unwatch: undefined // ends the watch of its signal and time limit
 });

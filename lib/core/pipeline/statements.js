@@ -55,6 +55,11 @@ const READING = new Set(['select', 'table', 'values', 'show']);
 const OTHER_ENCODING =
   /\bset\s+(?:(?:local|session)\s+)?(?:client_encoding\s*(?:=|to\b)|names\b)(?!\s*['"]?(?:utf-?8|unicode))/i;
 
+/** The most texts without a name of which is known which parameters are json. */
+const LEARNED = 256;
+
+const keyOf = (text, paramTypes) => (paramTypes.length === 0 ? text : `${paramTypes.join()}\0${text}`);
+
 const LOST =
   'a pooler in transaction mode loses prepared statements: set statement_cache: 0, ' +
   'or max_prepared_statements in PgBouncer';
@@ -130,6 +135,7 @@ class Statements {
   static hasWarned = false;
 
   #byKey = new Map();
+  #learned = new Map(); // which parameters are json, by the key of a text without a name
   #characters = 0;
   #named = 0;
   #uses = 0;
@@ -172,7 +178,7 @@ class Statements {
   get(text, paramTypes = NO_TYPES, cache = true, carrier = null) {
     if (!cache || this.limit === 0 || this.common.isPooled || this.disturbing !== undefined)
       return this.#unnamed(text, paramTypes);
-    const key = paramTypes.length === 0 ? text : `${paramTypes.join()}\0${text}`;
+    const key = paramTypes.length === 0 ? text : keyOf(text, paramTypes);
     if (key.length > LONGEST) return this.#unnamed(text, paramTypes);
     const statement = this.#byKey.get(key) ?? this.#add(text, paramTypes, key, carrier);
     statement.used = ++this.#uses;
@@ -197,7 +203,17 @@ class Statements {
   }
 
   #unnamed(text, paramTypes, word = firstWord(text)) {
-    return new Statement('', text, paramTypes, '', word);
+    const statement = new Statement('', text, paramTypes, '', word);
+    if (this.#learned.size > 0 && this.disturbing === undefined && this.settings === undefined)
+      statement.json = this.#learned.get(keyOf(text, paramTypes));
+    return statement;
+  }
+
+  /** Keeps what a request has asked for, which a statement without a name would forget. */
+  learn({ json, name, paramTypes, text }) {
+    if (name !== '' || this.settings !== undefined || text.length > LONGEST) return;
+    if (this.#learned.size === LEARNED) this.#learned.clear();
+    this.#learned.set(keyOf(text, paramTypes), json);
   }
 
   #evict() {
@@ -244,7 +260,10 @@ class Statements {
     if (parses && statement.rowParser === undefined) {
       statement.failure = error;
       this.unsent(statement);
-    } else if (!parses && (bound ? OF_TYPES : AT_BIND).test(error.code)) this.close(statement);
+    } else if ((bound ? OF_TYPES : AT_BIND).test(error.code)) {
+      this.#learned.clear();
+      if (!parses) this.close(statement);
+    }
   }
 
   /**
@@ -263,6 +282,7 @@ class Statements {
 
   /** Handles commands after which the server has no statements, or sends another encoding. */
   afterCommand(tag, text) {
+    this.#learned.clear();
     if (tag === 'SET' && OTHER_ENCODING.test(text)) {
       throw new ConnectionError('client_encoding was set to another encoding: this library needs UTF8');
     }

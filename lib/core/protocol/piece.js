@@ -1,31 +1,21 @@
 'use strict';
 
-/** Marks an array as a piece of SQL by a private field, which nothing else can have or copy. A WeakMap is slower. */
-class Piece extends function (object) {
-  return object;
-} {
-  #node;
+/** The property of a piece of SQL with its node. Each copy of the library has this symbol, and JSON can make none. */
+const NODE = Symbol.for('quickgres.piece');
 
-  /** @param {object} node what `sql` makes the text of */
-  constructor(array, node) {
-    super(array).#node = node;
-  }
+/** Makes an array a piece of SQL. @param {object} node what `sql` makes the text of */
+function pieceOf(array, node) {
+  node.piece = array; // so that no Proxy is one
+  return Object.defineProperty(array, NODE, { value: node });
+}
 
-  /**
-   * @param {boolean} isCamel whether names of columns are in camel case: the piece has those of the server
-   * @returns {Array} text and values
-   */
-  static statement(piece, isCamel) {
-    return (isCamel && piece.#node.renamed?.()) || piece;
-  }
-
-  /** @returns {object|undefined} the node of a piece */
-  static node(value) {
-    return typeof value === 'object' && value !== null && #node in value ? value.#node : undefined;
-  }
+/** @returns {object|undefined} the node of a piece */
+function nodeOf(value) {
+  const node = Array.isArray(value) ? value[NODE] : undefined;
+  return node?.piece === value ? node : undefined;
 }
 
 /** Whether `sql` has made a value, so that its first element may be sent as SQL. */
-const isPiece = value => Piece.node(value) !== undefined;
+const isPiece = value => nodeOf(value) !== undefined;
 
-module.exports = { Piece, isPiece };
+module.exports = { isPiece, nodeOf, pieceOf };

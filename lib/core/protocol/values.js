@@ -38,7 +38,7 @@ function checkText(text, what) {
 function checkValues(values) {
   if (Array.isArray(values)) {
     if (values.length > 65535) throw new RangeError(`${values.length} values: a query takes at most 65535 parameters`);
-  } else if (!(values && values.rowBuffer instanceof Uint8Array && values.rowBuffer.length >= 7)) {
+  } else if (!(isRow(values) && values.rowBuffer.length >= 7)) {
     throw new TypeError(
       `values must be an array or a row, not ${kindOf(values)}: ` +
         (typeof values === 'function'
@@ -51,55 +51,103 @@ function checkValues(values) {
 /** @returns {string} a name as an identifier of SQL */
 const quoted = name => `"${name.replaceAll('"', '""')}"`;
 
-/** A Date as PostgreSQL reads a timestamptz: in UTC, including years after 9999 and before Christ. */
-function dateText(date, what) {
-  if (Number.isNaN(date.getTime())) throw invalid(`${what} is an invalid Date`, '22007');
-  const text = date.toISOString();
-  const year = date.getUTCFullYear();
-  if (year > 0 && year < 10000) return text;
-  const rest = text.slice(text.indexOf('-', 1));
-  return year > 0 ? `${year}${rest}` : `${String(1 - year).padStart(4, '0')}${rest} BC`;
+/**
+ * The first moment that PostgreSQL has, without its year: 24 November 4714 BC.
+ * https://www.postgresql.org/docs/current/datatype-datetime.html
+ */
+const FIRST = '-11-24';
+
+/** An ISO 8601 text of JavaScript as PostgreSQL reads it: in JavaScript, a year may have a sign, and there is a year 0. */
+function isoText(text, what) {
+  const code = text.charCodeAt(0);
+  if (code > 48 && code < 58) return text;
+  const [, digits, rest] = /^([-+]?\d+)(-.*)$/.exec(text);
+  const year = Number(digits);
+  if (year > 0) return `${digits.startsWith('+') ? year : digits}${rest}`;
+  if (year < -4713 || (year === -4713 && rest < FIRST))
+    throw invalid(`${what} is before 24 November 4714 BC, where the dates of PostgreSQL begin`, '22008');
+  return `${String(1 - year).padStart(4, '0')}${rest} BC`;
 }
 
-/** Also of another realm, unlike `instanceof`. */
-const isDate = value => Object.prototype.toString.call(value) === '[object Date]';
+/** What an object is, in any realm: `instanceof` fails for those of another one. JSON can make no tag. */
+const tagOf = value => Object.prototype.toString.call(value);
+
+const isDate = value => value instanceof Date || tagOf(value) === '[object Date]';
+
+/** Whether a value is a Uint8Array, such as a Buffer. */
+const isBytes = value =>
+  ArrayBuffer.isView(value) && (value instanceof Uint8Array || tagOf(value) === '[object Uint8Array]');
+
+/** Whether a value is a struct of a result: its own bytes are sent. */
+const isRow = value => typeof value === 'object' && value !== null && isBytes(value.rowBuffer);
 
 /** For PostgreSQL -0 is not 0, but `String(-0)` is '0'. */
 const numberText = value => (Object.is(value, -0) ? '-0' : `${value}`);
 
-/**
- * @returns {string|undefined} the ISO text of a value of Temporal: PostgreSQL takes no name of a zone or calendar, and
- * no sign before P
- */
-function temporalText(value) {
-  const [, kind] =
-    /^\[object Temporal\.(Instant|Plain(?:Date|Time|DateTime)|ZonedDateTime|Duration)\]$/.exec(
-      Object.prototype.toString.call(value)
-    ) ?? [];
-  if (kind === undefined) return undefined;
-  const text = value.toString({ calendarName: 'never', timeZoneName: 'never' });
-  return text.startsWith('-P') ? text.slice(1).replace(/\d+(?:\.\d+)?/g, '-$&') : text;
+/** @returns {string} bytes as the text of a bytea */
+const hexText = ({ buffer, byteOffset, length }) => `\\x${Buffer.from(buffer, byteOffset, length).toString('hex')}`;
+
+function dateText(date, what) {
+  if (Number.isNaN(date.getTime())) throw invalid(`${what} is an invalid Date`, '22007');
+  return isoText(date.toISOString(), what);
 }
 
-/** What to write in place of a value that is not supported. */
-const HINTS = [
-  [Promise, 'await it'],
-  [Function, 'call it, and pass what it returns'],
-  [Map, 'pass Object.fromEntries(map) as JSON, or [...map.keys()] as an array'],
-  [Set, 'pass [...set] as an array'],
-  [RegExp, 'pass value.source'],
-  [ArrayBuffer, 'pass Buffer.from(value)'],
-  [Object.getPrototypeOf(Int8Array), 'pass [...value] as an array, or Buffer.from(value.buffer) as bytes'],
-  [Object, 'pass String(value) as text, or { ...value } as JSON']
-];
+/** PostgreSQL takes no names of zones and calendars. */
+const NO_NAMES = { calendarName: 'never', timeZoneName: 'never' };
+
+/** The texts of Temporal's classes, by their tags. */
+const TEMPORAL = {
+  Instant: isoText,
+  PlainDate: isoText,
+  PlainDateTime: isoText,
+  PlainTime: text => text,
+  ZonedDateTime(text, what, value) {
+    if (/^.(?:1[6-9]|2)/.test(value.offset))
+      refuse(what, value, 'PostgreSQL takes offsets of less than 16 hours: pass value.toInstant()');
+    // `toString` has rounded an offset with seconds to minutes.
+    return isoText(value.offset?.length > 6 ? text.slice(0, -6) + value.offset : text, what);
+  },
+  // PostgreSQL takes no sign in front of P.
+  Duration: text => (text.startsWith('-') ? text.slice(1).replace(/\d+(?:\.\d+)?/g, '-$&') : text),
+  PlainYearMonth: (text, what, value) => refuse(what, value, 'pass String(value), or value.toPlainDate({ day: 1 })'),
+  PlainMonthDay: (text, what, value) => refuse(what, value, 'pass String(value), or value.toPlainDate({ year: 2000 })')
+};
+
+/** What to write in place of a value that is not supported, by its tag. JSON would lose these values. */
+const HINTS = {
+  '[object Promise]': 'await it',
+  '[object Map]': 'pass Object.fromEntries(map) as JSON, or [...map.keys()] as an array',
+  '[object Set]': 'pass [...set] as an array',
+  '[object RegExp]': 'pass value.source',
+  '[object ArrayBuffer]': 'pass Buffer.from(value)',
+  '[object SharedArrayBuffer]': 'pass Buffer.from(value)',
+  '[object DataView]': 'pass Buffer.from(value.buffer, value.byteOffset, value.byteLength)',
+  ...Object.fromEntries(
+    ['Number', 'String', 'Boolean', 'BigInt'].map(name => [`[object ${name}]`, 'pass value.valueOf()'])
+  )
+};
+const OF_NUMBERS =
+  'pass [...value] as an array, or Buffer.from(value.buffer, value.byteOffset, value.byteLength) as bytes';
+const OF_OBJECT = 'pass String(value) as text, or { ...value } as JSON';
+
+/** @returns {string|undefined} what to write in place of a value that is refused even if JSON is wanted */
+function hintFor(value) {
+  if (value === undefined) return 'pass null for NULL';
+  if (typeof value === 'function') return 'call it, and pass what it returns';
+  if (typeof value !== 'object') return 'pass String(value)';
+  if (isPiece(value)) return 'put it into sql`…`, and that into query(sql`…`)';
+  return HINTS[tagOf(value)] ?? (ArrayBuffer.isView(value) ? OF_NUMBERS : undefined);
+}
 
 /** @throws {TypeError} with the value's kind, and what to write instead */
-function refuse(what, value, hint = HINTS.find(([type]) => value instanceof type)?.[1] ?? 'pass String(value)') {
+function refuse(what, value, hint = hintFor(value) ?? OF_OBJECT) {
   throw new TypeError(`${what} is ${kindOf(value)}: ${hint}`);
 }
 
-/** Whether an object has no class, in any realm. */
-const isPlain = object => Object.getPrototypeOf(Object.getPrototypeOf(object) ?? Object.prototype) === null;
+/** Whether an object is JSON: one without a class, of any realm, or with `toJSON`. */
+const isJson = value =>
+  typeof value.toJSON === 'function' ||
+  Object.getPrototypeOf(Object.getPrototypeOf(value) ?? Object.prototype) === null;
 
 /** @throws {TypeError} for a value without JSON */
 function jsonText(value, what) {
@@ -112,85 +160,156 @@ function jsonText(value, what) {
   return text ?? refuse(what, value, cause?.message ?? 'it has no JSON');
 }
 
-/** An empty array that is no JSON. */
-const EMPTY = '{{}}';
+/** @returns {string|undefined} the text of an object which is no JSON, list or bytes */
+function objectText(value, what) {
+  if (isDate(value)) return dateText(value, what);
+  const tag = tagOf(value);
+  if (tag === '[object URL]') return value.href;
+  const [, name] = /^\[object Temporal\.(\w+)\]$/.exec(tag) ?? [];
+  if (Object.hasOwn(TEMPORAL, name ?? '')) return TEMPORAL[name](value.toString(NO_NAMES), what, value);
+  const isLost = HINTS[tag] !== undefined || ArrayBuffer.isView(value);
+  return isLost && typeof value.toJSON !== 'function' ? refuse(what, value) : undefined;
+}
 
 /**
- * A list of parameters: the texts that PostgreSQL's arrays and json take, of which the type of the parameter decides.
+ * The text of a value that is neither a list, nor bytes, nor null.
+ * @param {string} what its name in an error
+ */
+function textOf(value, what) {
+  if (typeof value === 'number') return numberText(value);
+  if (typeof value === 'string') {
+    if (value.includes('\0')) checkText(value, what);
+    return value;
+  }
+  if (typeof value === 'bigint' || typeof value === 'boolean') return String(value);
+  if (typeof value !== 'object') return refuse(what, value);
+  return objectText(value, what) ?? (isJson(value) ? jsonText(value, what) : refuse(what, value));
+}
+
+/** The property of a List with its items, for each copy of the library. */
+const ITEMS = Symbol.for('quickgres.list');
+
+/**
+ * A list of parameters, as it was when it was read. It is an array or JSON: the type of the parameter decides, which
+ * may be known later. Its items are strings, numbers, bigints, booleans, null, lists of these, and what has two texts:
+ * `{ array, json, wrong }`, where `wrong` is the error if one of them is missing.
  */
 class List {
-  #json;
-  #array;
-
   constructor(list, what) {
-    this.#array = literal(list, what, 1);
-    try {
-      this.#json = JSON.stringify(list);
-    } catch {
-      /* a bigint has no JSON */
-    }
-  }
-
-  /**
-   * @param {boolean} [isJson] undefined if the type is not known yet: then json refuses the text, of an empty list as
-   * well
-   */
-  text(isJson) {
-    return isJson ? (this.#json ?? this.#array) : isJson === false || this.#array !== '{}' ? this.#array : EMPTY;
+    this[ITEMS] = itemsOf(list, what, 1);
   }
 
   toJSON() {
-    return this.text();
+    return this.toPostgres();
   }
 
   /** For quickgres/pg, which has no types of parameters. */
   toPostgres() {
-    return this.#array;
+    return listText(this, false, 'the list');
   }
 
   [Symbol.for('nodejs.util.inspect.custom')](depth, options, inspect) {
-    return `List ${inspect(this.#array, options)}`;
+    return `List ${inspect(this[ITEMS], options)}`;
   }
 }
 
-/**
- * The text of a value that is neither a string, nor bytes, nor null. A list is an array of PostgreSQL; a plain object
- * and any other with `toJSON` are JSON.
- * @param {string} what its name in an error
- */
-function textOf(value, what) {
-  if (value === undefined) return refuse(what, value, 'pass null for NULL');
-  if (typeof value === 'number') return numberText(value);
-  if (typeof value === 'bigint' || typeof value === 'boolean') return String(value);
-  if (typeof value !== 'object') return refuse(what, value);
-  if (Array.isArray(value) || value instanceof List) return listOf(value, what).text();
-  if (isDate(value)) return dateText(value, what);
-  if (value instanceof URL) return value.href;
-  const text = temporalText(value);
-  if (text !== undefined) return text;
-  return typeof value.toJSON === 'function' || isPlain(value) ? jsonText(value, what) : refuse(what, value);
+const isList = value => value?.[ITEMS] !== undefined;
+
+/** One pass, which names an item only for those that may need it: a third of the time of a list of 1,000. */
+function itemsOf(list, what, depth) {
+  if (isPiece(list)) refuse(what, list);
+  if (depth > 6) {
+    const wrong = `${what} is nested deeper than the 6 dimensions of a PostgreSQL array`;
+    try {
+      return { json: JSON.stringify(list), wrong };
+    } catch (cause) {
+      throw new TypeError(wrong, { cause });
+    }
+  }
+  const items = [];
+  for (let i = 0; i < list.length; i++) {
+    const value = list[i];
+    if (typeof value === 'number' || value === null || (typeof value === 'string' && !value.includes('\0')))
+      items.push(value);
+    else items.push(itemOf(value, `${what}[${i}]`, depth + 1));
+  }
+  return items;
 }
 
-/** @returns {List} of an array; throws a TypeError for a list that has no text */
-const listOf = (value, what) => (value instanceof List ? value : new List(value, what));
+function itemOf(value, what, depth) {
+  if (typeof value === 'bigint' || typeof value === 'boolean') return value;
+  if (typeof value !== 'object') return textOf(value, what); // or throws
+  if (Array.isArray(value)) return itemsOf(value, what, depth);
+  if (isList(value)) return value[ITEMS];
+  if (isBytes(value))
+    return { array: hexText(value), wrong: `${what} is bytes, which JSON has not: pass value.toString('base64')` };
+  const text = objectText(value, what);
+  if (text !== undefined) {
+    const json = isDate(value) ? value.toISOString() : value.toJSON();
+    return json === text ? text : { array: text, json: JSON.stringify(json) };
+  }
+  const json = jsonText(value, what);
+  return isJson(value) ? { array: json, json } : { json, wrong: `${what} is ${kindOf(value)}: ${OF_OBJECT}` };
+}
 
-/** A value whose text depends on the type of its parameter stays a List. */
-const textOrList = (value, what) =>
-  Array.isArray(value) || value instanceof List ? listOf(value, what) : textOf(value, what);
+const quoteItem = text => (/["\\]/.test(text) ? `"${text.replace(/["\\]/g, '\\$&')}"` : `"${text}"`);
 
-/**
- * Puts texts in the place of lists, Dates and objects, before anything is written: toJSON is the caller's code, and may
- * send a query of its own.
- */
-function withTexts(values) {
+/** @throws {TypeError} for items that no array has */
+function arrayText(items) {
+  let elements = '';
+  for (let i = 0; i < items.length; i++) {
+    const item = items[i];
+    let text;
+    if (typeof item === 'string') text = quoteItem(item);
+    else if (typeof item === 'number') text = numberText(item);
+    else if (item === null) text = 'NULL';
+    else if (typeof item !== 'object') text = String(item);
+    else if (Array.isArray(item)) text = arrayText(item);
+    else if (item.array === undefined) throw new TypeError(item.wrong);
+    else text = quoteItem(item.array);
+    elements += `,${text}`;
+  }
+  // PostgreSQL has one empty array for all dimensions.
+  return /^(?:,\{\})*$/.test(elements) ? '{}' : `{${elements.slice(1)}}`;
+}
+
+/** @throws {TypeError} for items that JSON has not */
+function jsonItem(item, what) {
+  if (Array.isArray(item)) return `[${item.map((each, i) => jsonItem(each, `${what}[${i}]`)).join()}]`;
+  if (typeof item === 'bigint') return refuse(what, item, 'JSON has none: pass String(value)');
+  if (typeof item !== 'object' || item === null) return JSON.stringify(item);
+  if (item.json === undefined) throw new TypeError(item.wrong);
+  return item.json;
+}
+
+/** @param {boolean} isJson whether the parameter is json or jsonb */
+const listText = (list, isJson, what) => (isJson ? jsonItem(list[ITEMS], what) : arrayText(list[ITEMS]));
+
+/** An empty array that is no JSON. */
+const EMPTY = '{{}}';
+
+/** @returns {string} a list in a row of COPY, whose columns have no types here: json refuses the text */
+function cellText(list, what) {
+  const text = arrayText(itemsOf(list, what, 1));
+  return text === '{}' ? EMPTY : text;
+}
+
+/** @returns {string|Uint8Array|List|null} a value as it is sent; bytes are not copied */
+function readValue(value, what) {
+  if (value === null) return null;
+  if (typeof value !== 'object') return textOf(value, what);
+  if (Array.isArray(value)) return new List(value, what);
+  return isList(value) || isBytes(value) ? value : textOf(value, what);
+}
+
+/** Reads values before anything is written: toJSON is the caller's code, and may send a query of its own. */
+function readValues(values) {
   try {
     return Array.from(values, (value, index) =>
-      typeof value !== 'object' || value === null || value instanceof Uint8Array
-        ? value
-        : textOrList(value, `values[${index}]`)
+      typeof value !== 'object' ? value : readValue(value, `values[${index}]`)
     );
   } catch (error) {
-    Error.captureStackTrace?.(error, withTexts); // a stack has ten lines: without these it reaches the caller
+    Error.captureStackTrace?.(error, readValues); // a stack has ten lines: without these it reaches the caller
     throw error;
   }
 }
@@ -202,47 +321,59 @@ function withTexts(values) {
  * @returns {Array|object|null} null above the limit
  */
 function snapshot(values, limit = Infinity) {
-  if (values.rowBuffer !== undefined)
-    return { rowBuffer: Buffer.from(values.rowBuffer), dataFormat: values.dataFormat };
+  if (!Array.isArray(values)) {
+    const { rowBuffer, dataFormat, rowParser } = values;
+    return { rowBuffer: Buffer.from(rowBuffer), dataFormat, rowParser };
+  }
   let bytes = 0;
   const copies = Array.from(values, (value, index) => {
-    if (value === null) return null;
-    if (typeof value === 'string') {
-      if (value.includes('\0')) checkText(value, `values[${index}]`);
-      return value;
-    }
-    if (!(value instanceof Uint8Array)) return textOrList(value, `values[${index}]`);
-    bytes += value.length;
-    return bytes > limit ? value : Buffer.from(value);
+    const read = readValue(value, `values[${index}]`);
+    if (!ArrayBuffer.isView(read)) return read;
+    bytes += read.length;
+    return bytes > limit ? read : Buffer.from(read);
   });
   return bytes > limit ? null : copies;
 }
 
-function element(value, what, depth) {
-  if (Array.isArray(value)) return literal(value, what, depth);
-  if (value instanceof Uint8Array) return `"\\\\x${Buffer.from(value).toString('hex')}"`;
-  const text = typeof value === 'string' ? value : textOf(value, what);
-  if (typeof value !== 'string' && typeof value !== 'object') return text;
-  checkText(text, what);
-  return `"${text.replace(/["\\]/g, '\\$&')}"`;
+/**
+ * The types of a struct in binary format: the bytes are those of no other types.
+ * @param {number[]} [given] the caller's
+ * @throws {TypeError} if they differ
+ */
+function typesOfRow({ dataFormat, rowParser }, given = []) {
+  if (dataFormat !== 1) return given;
+  if (rowParser === undefined) throw new TypeError('values is a row in binary format without a rowParser, its types');
+  return rowParser.columns.map(({ name, typeOid }, i) => {
+    if (given[i] > 0 && given[i] !== typeOid)
+      throw new TypeError(`paramTypes[${i}] is ${given[i]}, but ${name} of the row is ${typeOid}, in binary format`);
+    return typeOid;
+  });
 }
 
-/** One pass, which names an element only for those that may need it: a third of the time of a list of 1,000. */
-function literal(values, what, depth) {
-  if (isPiece(values)) refuse(what, values, 'put it into sql`…`, and that into query(sql`…`)');
-  if (depth > 6) throw new TypeError(`${what} is nested deeper than the 6 dimensions of a PostgreSQL array`);
-  let elements = '';
-  for (let i = 0; i < values.length; i++) {
-    const value = values[i];
-    let text;
-    if (typeof value === 'string' && !/["\\\0]/.test(value)) text = `"${value}"`;
-    else if (typeof value === 'number') text = numberText(value);
-    else text = value === null ? 'NULL' : element(value, `${what}[${i}]`, depth + 1);
-    elements += `,${text}`;
-  }
-  // PostgreSQL has one empty array for all dimensions.
-  return /^(?:,\{\})*$/.test(elements) ? '{}' : `{${elements.slice(1)}}`;
-}
+const keyOfValue = value =>
+  value === null
+    ? null
+    : typeof value !== 'object'
+      ? textOf(value)
+      : isList(value)
+        ? [keyOfItem(value[ITEMS])]
+        : { bytes: Buffer.from(value).toString('latin1') };
+
+/** @returns {*} JSON that differs for items with other texts: numbers have texts that JSON has not */
+const keyOfItem = item =>
+  typeof item === 'number' || typeof item === 'bigint'
+    ? { [typeof item]: numberText(item) }
+    : Array.isArray(item)
+      ? item.map(keyOfItem)
+      : item;
+
+/** @returns {string} which is equal for no values that are sent as other bytes. @param {Array|object} values a snapshot */
+const keyOf = values =>
+  JSON.stringify(
+    Array.isArray(values)
+      ? values.map(keyOfValue)
+      : { row: keyOfValue(values.rowBuffer), format: values.dataFormat, types: typesOfRow(values) }
+  );
 
 /**
  * The literal of a PostgreSQL array, as `query` makes it of a list.
@@ -250,22 +381,29 @@ function literal(values, what, depth) {
  */
 function array(values) {
   if (!Array.isArray(values)) throw new TypeError(`array takes an array, not ${kindOf(values)}`);
-  return literal(values, 'values', 1);
+  return arrayText(itemsOf(values, 'values', 1));
 }
 
 module.exports = {
-  List,
   array,
+  cellText,
   checkText,
   checkValues,
+  hexText,
+  isBytes,
   isDate,
+  isList,
+  isRow,
   jsonText,
+  keyOf,
   kindOf,
+  listText,
   numberText,
   quoted,
+  readValue,
+  readValues,
   refuse,
   snapshot,
   textOf,
-  textOrList,
-  withTexts
+  typesOfRow
 };

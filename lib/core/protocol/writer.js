@@ -1,7 +1,7 @@
 'use strict';
 
 const { frontend } = require('./codes');
-const { List, checkText, numberText, textOf } = require('./values');
+const { checkText, isList, listText, numberText, textOf } = require('./values');
 
 /** A writer's first buffer is small, but enough to connect and send the first queries. */
 const FIRST = 2048;
@@ -117,7 +117,7 @@ class MessageWriter {
     const count = row === undefined ? values.length : 0;
     let binary = false;
     for (let i = 0; i < count && !binary; i++) {
-      binary = typeof values[i] === 'object' && values[i] instanceof Uint8Array;
+      binary = typeof values[i] === 'object' && ArrayBuffer.isView(values[i]);
     }
     this.#reserve(names.length + 9 + 2 * count);
     const { buffer, length: start } = this;
@@ -131,7 +131,7 @@ class MessageWriter {
     } else {
       if (binary) {
         off = buffer.writeUInt16BE(count, off);
-        for (let i = 0; i < count; i++) off = buffer.writeUInt16BE(+(values[i] instanceof Uint8Array), off);
+        for (let i = 0; i < count; i++) off = buffer.writeUInt16BE(+ArrayBuffer.isView(values[i]), off);
         this.length = buffer.writeUInt16BE(count, off);
       } else this.length = put(buffer, count, off); // the first two bytes are the number of formats
       for (let i = 0; i < count; i++) this.#value(values[i], i, statement);
@@ -148,8 +148,10 @@ class MessageWriter {
     if (typeof value === 'string') return this.#text(value, index);
     if (typeof value === 'number') return this.#text(numberText(value), index);
     if (value === null) return this.#bytes(NULL);
-    if (value instanceof List) return this.#text(value.text(statement?.takesJson(index)), index);
-    if (!(value instanceof Uint8Array)) return this.#text(textOf(value, `values[${index}]`), index);
+    if (!ArrayBuffer.isView(value)) {
+      const what = `values[${index}]`;
+      return this.#text(isList(value) ? listText(value, statement.takesJson(index), what) : textOf(value, what), index);
+    }
     this.#reserve(4 + value.length);
     this.length = put(this.buffer, value.length, this.length);
     this.#bytes(value);

@@ -12,7 +12,7 @@ const UNDONE = new Set(['SELECT', 'INSERT', 'UPDATE', 'DELETE', 'MERGE', 'SHOW',
 function mapQueries(queries, work) {
   return queries.map((query, index) => {
     try {
-      return work(query);
+      return work(query, index);
     } catch (error) {
       throw placed(error, `queries[${index}]`, { index });
     }
@@ -71,13 +71,26 @@ class BatchRequest extends Request {
   }
 
   encode(writer, statements) {
-    mapQueries(this.queries, query => {
-      query.cache &&= !this.disturbs; // behind one that may drop statements it has a Parse of its own
-      query.bind(writer, statements, '', this);
-      writer.execute('', 0);
-    });
-    writer.sync();
     this.state = this.queries.length === 0 ? State.Done : State.Binding;
+    this.encodeRest(writer, statements);
+  }
+
+  /** @param {QueryRequest} [asked] the first one, which has asked for the types of its parameters */
+  encodeRest(writer, statements, asked) {
+    mapQueries(this.queries, (query, index) => {
+      if (index < this.index || this.asking !== undefined) return;
+      query.cache &&= !this.disturbs; // behind one that may drop statements it has a Parse of its own
+      if (query === asked) query.execute(writer, this);
+      else query.encode(writer, statements, this);
+    });
+    if (this.asking === undefined) writer.sync();
+  }
+
+  /** Undoes the queries before one that has only asked: the server refuses to execute a portal that it does not have. */
+  abandon(writer) {
+    if (this.index > 0) writer.execute('none', 0);
+    else this.index = this.queries.length;
+    writer.sync();
   }
 
   get isRead() {
@@ -93,6 +106,7 @@ class BatchRequest extends Request {
     if (type === backend.ErrorResponse) return this.takeError(pipeline, buf, start, end, query?.text);
     if (query === undefined) throw protocolError(`unexpected ${nameOf(type)} after a batch`);
     query.message(pipeline, type, buf, start, end, count);
+    if (this.asking === query && query.state === State.Binding) this.proceed(pipeline);
     if (query.state === State.Done) this.index++;
     this.state = this.queries[this.index]?.state ?? State.Done;
   }

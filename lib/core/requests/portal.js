@@ -21,15 +21,16 @@ class PortalStep extends QueryRequest {
 
   encode(writer, statements) {
     const { portal } = this;
-    if (portal.statement === undefined) {
-      this.bind(writer, statements, portal.name);
-      portal.statement = this.statement;
-    } else {
-      this.statement = portal.statement;
-      this.start(this.scope.pipeline);
-    }
+    if (portal.statement === undefined) return super.encode(writer, statements);
+    this.statement = portal.statement;
+    this.start(this.scope.pipeline);
     writer.execute(portal.name, this.maxRows);
     writer.sync();
+  }
+
+  execute(writer, carrier) {
+    this.portal.statement = this.statement;
+    super.execute(writer, carrier);
   }
 
   start(pipeline) {

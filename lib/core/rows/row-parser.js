@@ -10,12 +10,15 @@ const WHOLE = { breakLength: Infinity, depth: Infinity, maxArrayLength: Infinity
 
 /** node:assert prints and compares own properties and the tag only, so the tag contains the columns. */
 Object.defineProperties(Members.prototype, {
+  // Another copy of the library has the same class.
   [inspect.custom]: {
+    configurable: true,
     value(depth, options) {
       return inspect(this.toObject(), options);
     }
   },
   [Symbol.toStringTag]: {
+    configurable: true,
     get() {
       try {
         return inspect(this.toObject(), WHOLE);

@@ -308,6 +308,6 @@ Object.assign(RowReader.prototype, {
 });
 
 // The bytes around a row may be another query's, so no log shows them.
-Object.defineProperty(Chunk.prototype, Symbol.for('nodejs.util.inspect.custom'), { value: () => 'Chunk' });
+Chunk.prototype[Symbol.for('nodejs.util.inspect.custom')] = () => 'Chunk';
 
 module.exports = { Memory, RowReader };

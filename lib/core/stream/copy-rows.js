@@ -1,6 +1,7 @@
 'use strict';
 
-const { checkText, kindOf, placed, textOf } = require('../protocol');
+const { cellText, hexText, isBytes, isPiece, isRow, kindOf, placed, refuse, textAt, textOf } = require('../protocol');
+const { columnLength } = require('../rows');
 
 /** Characters that the text format of COPY escapes. */
 const ESCAPES = { '\\': '\\\\', '\n': '\\n', '\r': '\\r', '\t': '\\t' };
@@ -11,13 +12,29 @@ const OTHER_FORMAT = /\b(?:csv|binary|delimiters?|null|header|default|encoding)\
 /** What the options of COPY follow. With a comment between the words, they follow the first STDIN. */
 const FROM_STDIN = /\bfrom\s+stdin\b/i;
 
+const WHAT = 'the value';
+
 function fieldOf(value) {
-  if (value === null || value === undefined) return '\\N';
-  if (value instanceof Uint8Array)
-    return `\\\\x${Buffer.from(value.buffer, value.byteOffset, value.length).toString('hex')}`;
-  const text = typeof value === 'string' ? value : textOf(value, 'the value');
-  if (text.includes('\0')) checkText(text, 'the value');
+  if (value === null) return '\\N';
+  let text;
+  if (typeof value !== 'object') text = textOf(value, WHAT);
+  else if (isBytes(value)) text = hexText(value);
+  else if (isPiece(value)) refuse(WHAT, value, 'COPY takes values and no SQL: for json, pass JSON.stringify(value)');
+  else text = Array.isArray(value) ? cellText(value, WHAT) : textOf(value, WHAT);
   return /[\\\n\r\t]/.test(text) ? text.replace(/[\\\n\r\t]/g, character => ESCAPES[character]) : text;
+}
+
+/** @returns {Array<string|null>} the texts of a struct's columns, as the server has sent them */
+function textsOf({ rowBuffer, dataFormat }) {
+  if (dataFormat === 1) throw new TypeError('the row is in binary format: query it as text, or pass row.toArray()');
+  const texts = [];
+  for (let off = 7; off < rowBuffer.length;) {
+    const length = columnLength(rowBuffer, off, rowBuffer.length);
+    const start = off + 4;
+    off = start + Math.max(0, length);
+    texts.push(length < 0 ? null : textAt(rowBuffer, start, off));
+  }
+  return texts;
 }
 
 /**
@@ -53,7 +70,8 @@ class RowEncoder {
     const columns = this.#columns;
     let i = -1; // of the column
     try {
-      const list = Array.isArray(row) ? row : typeof row?.toArray === 'function' ? row.toArray() : undefined;
+      if (isPiece(row)) refuse('a row', row, 'COPY takes values and no SQL');
+      const list = Array.isArray(row) ? row : isRow(row) ? textsOf(row) : undefined;
       if (list !== undefined && list.length !== columns.length)
         throw new RangeError(`${list.length} values for ${columns.length} columns`);
       if (typeof row !== 'object' || row === null || ArrayBuffer.isView(row))

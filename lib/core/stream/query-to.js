@@ -1,6 +1,6 @@
 'use strict';
 
-const { PostgresError, checkText, kindOf } = require('../protocol');
+const { PostgresError, checkText, isBytes, kindOf } = require('../protocol');
 const { NO_OPTIONS } = require('../options');
 const { QueryRequest } = require('../requests');
 const { giveUp, copyDirection, needOf, send, throwIfAborted, watchSignal } = require('../pipeline');
@@ -88,7 +88,7 @@ function encoderOf(options, text, ownTypes) {
   const chosen = {};
   for (const name of Object.keys(CHOICES)) chosen[name] = chosenOf(options, name);
   const { separator = '', format = 0 } = options;
-  if (typeof separator !== 'string' && !(separator instanceof Uint8Array)) {
+  if (typeof separator !== 'string' && !isBytes(separator)) {
     throw new TypeError('separator must be a string or a Buffer');
   }
   if (chosen.as === 'protocol') return protocol;

@@ -225,7 +225,6 @@ describe('MessageWriter', () => {
         [() => {}, 'a function'],
         [class A {}, 'a function'],
         [new Map(), 'an object of class Map'],
-        [new Float64Array(1), 'an object of class Float64Array'],
         [new ArrayBuffer(1), 'an object of class ArrayBuffer'],
         [new String('a'), 'an object of class String'],
         [new Date(NaN), 'an invalid Date']

@@ -6,6 +6,7 @@ const { pipeline } = require('node:stream/promises');
 const { Client } = require('../../..');
 const { Pool } = require('../../../lib/pool');
 const { RowEncoder } = require('../../../lib/core/stream/copy-rows');
+const { sql } = require('../../../lib/sql');
 const { endAfterTest } = require('../../support/hooks');
 const { connected, sharedServer } = require('../../support');
 
@@ -22,7 +23,7 @@ describe('Rows of copyFrom', () => {
   it('are values between tabs, lines, and \\N for NULL', () => {
     const rows = [
       [1, 'a', true, null],
-      [2n, '', false, undefined],
+      [2n, '', false, null],
       [-0, 'é', NaN, Infinity]
     ];
     assert.equal(encoded(rows, ['a', 'b', 'c', 'd']), '1\ta\ttrue\t\\N\n2\t\tfalse\t\\N\n-0\té\tNaN\tInfinity\n');
@@ -44,7 +45,7 @@ describe('Rows of copyFrom', () => {
   it('are objects by the names of the columns, or arrays in their order', () => {
     const rows = [
       { b: 'x', a: 1, c: true },
-      Object.assign(Object.create({ b: 'inherited' }), { a: undefined, b: null }),
+      Object.assign(Object.create({ b: 'inherited' }), { a: null, b: null }),
       [2, 'y']
     ];
     assert.equal(encoded(rows, ['a', 'b']), '1\tx\n\\N\t\\N\n2\ty\n');
@@ -57,6 +58,10 @@ describe('Rows of copyFrom', () => {
         ['a', 'b'],
         /^row 1, column b: the object does not have this key: write null for NULL$/
       ],
+      [[{ a: undefined }], ['a'], /^row 0, column a: the value is undefined: pass null for NULL$/],
+      [[[1], [undefined]], ['a'], /^row 1, column a: the value is undefined: pass null for NULL$/],
+      [[sql`a`], ['a', 'b'], /^row 0: a row is a piece of SQL: COPY takes values and no SQL$/],
+      [[[sql.json([])]], ['a'], /^row 0, column a: .* is a piece of SQL: .* for json, pass JSON\.stringify\(value\)$/],
       [[{}], ['toString'], /^row 0, column toString: the object does not have/],
       [[[1]], ['a', 'b'], /^row 0: 1 values for 2 columns$/],
       [
