@@ -7,8 +7,7 @@ const fs = require('node:fs');
 const path = require('node:path');
 const { createInterface } = require('node:readline');
 const { launchBrowser, skipUnless, startServer } = require('pg-test-fixtures');
-
-const FOLDER = path.join(__dirname, '../recipes');
+const { saved } = require('../support/archive');
 
 describe('The shared to-do list of the recipes', function () {
   this.timeout(120000);
@@ -27,7 +26,7 @@ describe('The shared to-do list of the recipes', function () {
   });
 
   async function start(port) {
-    started = spawn(process.execPath, [path.join(FOLDER, 'todos.mjs')], {
+    started = spawn(process.execPath, [saved('todos.mjs', 'todos.html')], {
       env: { ...process.env, DATABASE_URL: database.url, PORT: String(port) },
       stdio: ['ignore', 'pipe', 'inherit']
     });
@@ -80,7 +79,11 @@ describe('The shared to-do list of the recipes', function () {
 
   it('takes at most 60 lines', () => {
     const lines = ['todos.mjs', 'todos.html'].map(
-      name => fs.readFileSync(path.join(FOLDER, name), 'utf8').trim().split('\n').length
+      name =>
+        fs
+          .readFileSync(path.join(__dirname, '../recipes', name), 'utf8')
+          .trim()
+          .split('\n').length
     );
     assert.ok(lines[0] + lines[1] <= 60, `${lines}`);
   });

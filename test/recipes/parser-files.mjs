@@ -5,7 +5,7 @@ import { createRequire } from 'node:module';
 import path from 'node:path';
 
 const { resolve } = createRequire(import.meta.url);
-const folder = path.dirname(resolve('quickgres/client-parser'));
+const folder = path.dirname(resolve('quickgres/client-parser/index.js'));
 const files = fs.readdirSync(folder).filter(name => name.endsWith('.js'));
 
 const server = http.createServer((request, response) => {

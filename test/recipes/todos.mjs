@@ -16,7 +16,7 @@ await pool.simpleQuery(`CREATE TABLE IF NOT EXISTS todos (id serial PRIMARY KEY,
 const live = new Live(pool);
 live.follow(pool.listen('changes'));
 
-const parser = path.dirname(createRequire(import.meta.url).resolve('quickgres/client-parser'));
+const parser = path.dirname(createRequire(import.meta.url).resolve('quickgres/client-parser/index.js'));
 const server = http.createServer(async (request, response) => {
   const [, name] = /^\/client-parser\/([\w-]+\.js)$/.exec(request.url) ?? [];
   try {

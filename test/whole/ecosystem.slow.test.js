@@ -9,6 +9,7 @@ const path = require('node:path');
 const { launchBrowser, skipUnless } = require('pg-test-fixtures');
 const { Client } = require('../..');
 const { Pool } = require('../../lib/pool');
+const { archived } = require('../support/archive');
 const { installed } = require('../support/folder');
 const { afterTest } = require('../support/hooks');
 const { connected, sharedServer } = require('../support');
@@ -298,7 +299,9 @@ describe('The ecosystem', () => {
     before(() => {
       folder = fs.mkdtempSync(path.join(__dirname, '../ecosystem/node_modules/recipe-'));
       fs.mkdirSync(path.join(folder, 'node_modules'));
-      fs.symlinkSync(path.join(__dirname, '../..'), path.join(folder, 'node_modules/quickgres'), 'junction');
+      fs.cpSync(path.join(archived(), 'node_modules/quickgres'), path.join(folder, 'node_modules/quickgres'), {
+        recursive: true
+      });
     });
     after(() => fs.rmSync(folder, { recursive: true, force: true }));
 

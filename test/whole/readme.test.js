@@ -6,10 +6,14 @@ const fs = require('node:fs');
 const http = require('node:http');
 const os = require('node:os');
 const path = require('node:path');
+const { pathToFileURL } = require('node:url');
 const { promisify } = require('node:util');
 const { startServer } = require('pg-test-fixtures');
 const quickgres = require('../..');
 const { Pool } = require('../../lib/pool');
+const { createRequire } = require('node:module');
+const { archived, saved } = require('../support/archive');
+const { afterTest } = require('../support/hooks');
 const { DOCUMENTS, RECIPES, examples } = require('../support/examples');
 
 const AsyncFunction = Object.getPrototypeOf(async () => {}).constructor;
@@ -17,14 +21,22 @@ const AsyncFunction = Object.getPrototypeOf(async () => {}).constructor;
 /** Documents whose SQL their examples need. */
 const STAYING = new Set(['lib/core/requests/WITH.md']);
 
-/** Static imports, which only modules have, as dynamic ones. */
+/** Imports by a function: static ones are for modules alone, and dynamic ones would be those of this file. */
 function withoutImports(code) {
-  return code.replace(
-    /^import (\{.*\}|\w+) from ('.*');/gm,
-    (all, names, from) =>
-      `const ${names.startsWith('{') ? names.replace(/ as /g, ': ') : `{ default: ${names} }`} = await import(${from});`
-  );
+  return code
+    .replace(
+      /^import (\{.*\}|\w+) from ('.*');/gm,
+      (all, names, from) =>
+        `const ${names.startsWith('{') ? names.replace(/ as /g, ': ') : `{ default: ${names} }`} = await import(${from});`
+    )
+    .replace(/\bimport\(/g, 'load(');
 }
+
+/** Where the examples find the library: its clone, and what npm installs. */
+const PLACES = {
+  clone: () => path.join(__dirname, '../..'),
+  'installed archive': archived
+};
 
 const GlobalRequest = globalThis.Request;
 
@@ -92,48 +104,66 @@ describe('The documents', () => {
 
   const quiet = { ...console, log() {}, table() {} };
   const all = DOCUMENTS.flatMap(document => examples(document).map(each => ({ ...each, document })));
-  for (const { code, line, document } of all) {
-    it(`have an example at ${document}:${line} that runs as printed`, async () => {
-      const declares = name => new RegExp(`(?:const|let|import) (?:\\{[^}]*)?\\b${name}\\b`).test(code);
-      const fetchHere = (url, init) => fetch(new URL(url, `http://127.0.0.1:${web.address().port}`), init);
-      const arrayBuffer = await (
-        await fetchHere('/rows', { headers: { accept: 'application/x-postgresql' } })
-      ).arrayBuffer();
-      const names = {
-        require,
-        assert,
-        fetch: fetchHere,
-        arrayBuffer,
-        config: {},
-        console: quiet,
-        ...(declares('Client') ? {} : { Client: quickgres.Client }),
-        ...(declares('client') ? {} : { client }),
-        ...(declares('pool') ? {} : { pool })
-      };
-      await new AsyncFunction(...Object.keys(names), withoutImports(code))(...Object.values(names));
+  for (const [place, folderOf] of Object.entries(PLACES)) {
+    describe(`with the library of the ${place}`, () => {
+      let from, load;
+      before(async () => {
+        await server.sql('SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE NOT active');
+        await server.sql('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname ~ $$mydb|original$$');
+        const [original] = await server.sql("SELECT FROM pg_database WHERE datname = 'original'");
+        if (original) await server.sql('DROP DATABASE mydb WITH (FORCE)');
+        else await server.sql('ALTER DATABASE mydb RENAME TO original'); // with what the SQL has made
+        await server.sql('CREATE DATABASE mydb TEMPLATE original');
+        from = createRequire(path.join(folderOf(), 'index.js'));
+        const file = path.join(folderOf(), 'load.mjs');
+        if (place !== 'clone') fs.writeFileSync(file, 'export const load = name => import(name);');
+        load = place === 'clone' ? name => import(name) : (await import(pathToFileURL(file))).load;
+      });
+
+      for (const { code, line, document } of all) {
+        it(`have an example at ${document}:${line} that runs as printed`, async () => {
+          const declares = name => new RegExp(`(?:const|let|import) (?:\\{[^}]*)?\\b${name}\\b`).test(code);
+          const fetchHere = (url, init) => fetch(new URL(url, `http://127.0.0.1:${web.address().port}`), init);
+          const arrayBuffer = await (
+            await fetchHere('/rows', { headers: { accept: 'application/x-postgresql' } })
+          ).arrayBuffer();
+          const { Client } = from('quickgres');
+          const own = { client: new Client(), pool: new (from('quickgres/pool').Pool)() };
+          await own.client.connect();
+          afterTest(() => Object.values(own).forEach(each => each.destroy()));
+          const names = {
+            require: from,
+            load,
+            assert,
+            fetch: fetchHere,
+            arrayBuffer,
+            config: {},
+            console: quiet,
+            ...Object.fromEntries(Object.entries({ Client, ...own }).filter(([name]) => !declares(name)))
+          };
+          await new AsyncFunction(...Object.keys(names), withoutImports(code))(...Object.values(names));
+        });
+      }
     });
   }
 
   it('have a first program that prints what the README says, also where the demo runs', async () => {
     const [{ code }] = examples('README.md');
-    fs.mkdirSync('node_modules');
-    fs.symlinkSync(path.join(__dirname, '../..'), 'node_modules/quickgres', 'junction');
-    fs.writeFileSync('first.mjs', code);
-    const { stdout } = await promisify(execFile)(process.execPath, ['first.mjs']);
+    const program = path.join(archived(), 'first.mjs');
+    fs.writeFileSync(program, code);
+    const { stdout } = await promisify(execFile)(process.execPath, [program]);
     assert.equal(stdout.trim(), /console\.log\(.*\); \/\/ (.*)$/m.exec(code)[1]);
   });
 
   for (const [name, printed] of Object.entries(RECIPES)) {
-    it(`have a recipe recipes/${name} that runs as it is`, async () => {
-      const { stdout, stderr } = await promisify(execFile)(process.execPath, [
-        path.join(__dirname, '../recipes', name)
-      ]);
+    it(`have a recipe recipes/${name} that runs as it is, where the archive is installed`, async () => {
+      const { stdout, stderr } = await promisify(execFile)(process.execPath, [saved(name)], { cwd: archived() });
       assert.deepEqual([stdout.trim(), stderr], [printed.trim(), '']);
     });
   }
 
   it('have migrations that run once', async () => {
-    const migrate = () => promisify(execFile)(process.execPath, [path.join(__dirname, '../recipes/migrate.mjs')]);
+    const migrate = () => promisify(execFile)(process.execPath, [saved('migrate.mjs')]);
     await client.query('DROP TABLE IF EXISTS migrations, teams');
     await Promise.all([migrate(), migrate()]);
     assert.equal((await client.query('SELECT FROM migrations')).rowCount, 2);
