@@ -76,7 +76,6 @@ function prepare() {
       '--minify',
       '--platform=node',
       '--external:pg-native',
-      '--external:cloudflare:sockets',
       `--outfile=${bundle}`,
       '--log-level=error'
     ]);

@@ -24,7 +24,7 @@ async function bundled(entry, resolveDir = root) {
     minify: true,
     write: false,
     platform: 'node',
-    external: ['pg-native', 'cloudflare:sockets'],
+    external: ['pg-native'],
     logLevel: 'error'
   });
   return { bytes: contents.length, gzipped: gzipSync(contents, { level: 9 }).length };

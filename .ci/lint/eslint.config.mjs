@@ -55,6 +55,5 @@ export default [
       'regexp/no-contradiction-with-assertion': 'off' // of texts that are known
     }
   },
-  { files: ['**/*jest*.js'], languageOptions: { globals: globals.jest } },
-  { files: ['lib/sockets/index.js'], rules: { 'n/no-missing-import': 'off' } } // cloudflare:sockets
+  { files: ['**/*jest*.js'], languageOptions: { globals: globals.jest } }
 ];

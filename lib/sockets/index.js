@@ -7,9 +7,11 @@ const { ConnectionError } = require('../core/protocol');
 /** Makes a socket over WebSockets: see index.d.ts. A Worker never loads it. */
 const webSocket = proxy => require('./websocket').webSocket(proxy);
 
-/** Bundlers leave an import that is caught to the runtime. */
+/** A name that bundlers do not see: each looks for the module, which Workers alone have. */
+const CLOUDFLARE = 'cloudflare:sockets';
+
 const load = () =>
-  import('cloudflare:sockets').catch(cause => {
+  import(/* webpackIgnore: true */ /* @vite-ignore */ CLOUDFLARE).catch(cause => {
     const message = 'workersSocket is for Cloudflare Workers, which have cloudflare:sockets';
     throw new ConnectionError(message, { code: '08001', cause });
   });

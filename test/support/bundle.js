@@ -4,12 +4,8 @@ const fs = require('node:fs');
 const path = require('node:path');
 const { build } = require('esbuild');
 
-/**
- * Bundles a program with the options that lib/core/connection/README.md prints.
- * @param {string} program
- * @param {string} outfile
- */
-async function bundleByGuide(program, outfile) {
+/** @returns {object} the options of esbuild that lib/core/connection/README.md prints */
+function guideOptions() {
   const guide = fs.readFileSync(path.join(__dirname, '../../lib/core/connection/README.md'), 'utf8');
   const [, command] = /^npx esbuild (program\.mjs [^`]*)```/m.exec(guide);
   const options = Object.fromEntries(
@@ -21,17 +17,12 @@ async function bundleByGuide(program, outfile) {
         return [name, value];
       })
   );
-  const { 'banner:js': js, external, format, platform } = options;
-  await build({
-    entryPoints: [program],
-    outfile,
-    bundle: true,
-    format,
-    platform,
-    external: [external],
-    banner: { js },
-    logLevel: 'error'
-  });
+  const { 'banner:js': js, format, platform } = options;
+  return { format, platform, banner: { js } };
 }
 
-module.exports = { bundleByGuide };
+/** Bundles a program with these options. */
+const bundleByGuide = (program, outfile) =>
+  build({ ...guideOptions(), entryPoints: [program], outfile, bundle: true, logLevel: 'error' });
+
+module.exports = { bundleByGuide, guideOptions };

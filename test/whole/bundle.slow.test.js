@@ -58,7 +58,6 @@ describe('A bundle by esbuild', () => {
       bundle: true,
       format: 'cjs',
       platform: 'node',
-      external: ['cloudflare:*'],
       logLevel: 'error'
     });
     for (const name of ['bundle.mjs', 'bundle.cjs']) assert.equal(await run(name), '42 true\n', name);

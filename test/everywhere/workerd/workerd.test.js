@@ -10,19 +10,24 @@ const os = require('node:os');
 const path = require('node:path');
 const { promisify } = require('node:util');
 const { startServer, startProxy } = require('pg-test-fixtures');
+const { archived } = require('../../support/archive');
 const { bundleByGuide } = require('../../support/bundle');
+const { afterTest } = require('../../support/hooks');
 const config = require('./wrangler.json');
 
 const run = promisify(execFile);
 const ROOT = path.join(__dirname, '../../..');
 
 /** Bundles a Worker as `wrangler deploy` would, which needs no network for that. */
-async function bundle(main = config.main) {
+async function bundle(main = config.main, date = config.compatibility_date) {
   const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'workerd-'));
   const wrangler = path.join(path.dirname(require.resolve('wrangler/package.json')), 'bin/wrangler.js');
   await run(
     process.execPath,
-    [wrangler, 'deploy', main, '--dry-run', '--config', path.join(__dirname, 'wrangler.json'), '--outdir', directory],
+    [
+      ...[wrangler, 'deploy', main, '--dry-run', '--config', path.join(__dirname, 'wrangler.json')],
+      ...['--compatibility-date', date, '--outdir', directory]
+    ],
     {
       cwd: __dirname,
       env: { ...process.env, WRANGLER_SEND_METRICS: 'false' }
@@ -216,6 +221,40 @@ describe('A Worker', function () {
       await other.dispose();
       fs.rmSync(directory, { recursive: true });
     }
+  });
+
+  it('has every entry point of the installed archive, with the oldest compatibility_date that the guide allows', async () => {
+    const names = Object.keys(require('../../../package.json').exports)
+      .filter(name => !/\*|json$|register/.test(name))
+      .map(name => `quickgres${name.slice(1)}`);
+    const file = path.join(archived(), 'all.mjs');
+    fs.writeFileSync(
+      file,
+      `${names.map((name, i) => `import * as entry${i} from '${name}';`).join('\n')}
+      import { Client } from 'quickgres';
+      import { workersSocket as socket } from 'quickgres/sockets';
+      export default {
+        async fetch(request, { connectionString }) {
+          const client = new Client({ connectionString, socket });
+          await client.connect();
+          const { rows: [{ n }] } = await client.query('SELECT 42 AS n');
+          client.destroy();
+          return Response.json({ n: Number(n), empty: [${names.map((name, i) => `entry${i}`)}].filter(each => !Object.keys(each).length) });
+        }
+      }`
+    );
+    const guide = fs.readFileSync(path.join(ROOT, 'lib/core/connection/README.md'), 'utf8');
+    const [compatibilityDate] = /(?<=`compatibility_date` of )[\d-]+/.exec(guide);
+    const other = new Miniflare({
+      modules: await bundle(file, compatibilityDate),
+      compatibilityDate,
+      compatibilityFlags: config.compatibility_flags,
+      bindings: {
+        connectionString: `postgres://web:secret@127.0.0.1:${server.port}/${server.database}?sslmode=disable`
+      }
+    });
+    afterTest(() => other.dispose());
+    assert.deepEqual(await (await other.dispatchFetch('http://worker/')).json(), { n: 42, empty: [] });
   });
 
   it('may be given a name instead of an address', async () => {
