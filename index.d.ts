@@ -1554,8 +1554,9 @@ export interface Config<D extends boolean = true> extends Partial<Record<Runtime
   /** The most prepared statements kept, of at most 512 kB of text together; 0 for transaction poolers. Default: 256. */
   statement_cache?: Choice<number | string>;
   /**
-   * The most requests of a connection that were sent and not answered: 1 for no pipelining, 0 for no limit. Default: 0;
-   * 1 at `*.pooler.supabase.com:6543`, where `statement_cache` is 0 by default.
+   * The most requests of a connection that were sent and not answered: 1 for no pipelining, 0 for no limit. Default: no
+   * limit, but 1 behind a pooler that is not known to be safe: an old PgBouncer gives a client the answers of another
+   * one that has left. 1 at `*.pooler.supabase.com:6543`, where `statement_cache` is 0 by default.
    */
   max_pipeline?: Choice<number | string>;
   /** The most bytes of a connection's results that may wait for slow targets. Default: 67108864. */

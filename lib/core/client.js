@@ -194,7 +194,7 @@ class Client extends Steps {
     if (!this.#referenced) connection.socket.unref();
     const { cancel } = connection;
     connection.cancel = () => cancel((this.#aborting ??= new Abort()));
-    this.#pipeline.open(connection);
+    this.#pipeline.open(connection, requests.proofFor(connection));
   }
 
   /** The connection is over, unexpectedly unless Terminate was sent. */

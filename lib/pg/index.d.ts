@@ -194,8 +194,9 @@ export interface ClientConfig {
   /** The most prepared statements of a connection; 0 for transaction poolers. Default: 256. */
   statement_cache?: number | undefined;
   /**
-   * The most queries of a connection that were sent and not answered; 1 for no pipelining, 0 for no limit. Default: 0;
-   * 1 at `*.pooler.supabase.com:6543`, where `statement_cache` is 0 by default.
+   * The most queries of a connection that were sent and not answered: 1 for no pipelining, 0 for no limit. Default: no
+   * limit, but 1 behind a pooler that is not known to be safe: an old PgBouncer gives a client the answers of another
+   * one that has left. 1 at `*.pooler.supabase.com:6543`, where `statement_cache` is 0 by default.
    */
   max_pipeline?: number | undefined;
 }

@@ -89,7 +89,11 @@ class Connection {
 
   /** Whether one more query may be sent on it: behind a text that was never executed, none is. */
   mayTake(now) {
-    if (!this.isShared || this.isHeld || this.users >= this.pipeline.maxPipeline) return false;
+    if (!this.isShared || this.isHeld) return false;
+    if (this.users >= this.pipeline.maxPipeline) {
+      this.pipeline.prove();
+      return false;
+    }
     if (this.users === 0) return this.isClear;
     const { patience, since } = this;
     return (

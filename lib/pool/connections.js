@@ -32,9 +32,12 @@ const mayFollow = ({ users }, { known }) => !(users * CAUTION > known?.execution
 
 const tooLate = tooLong('request', () => ': it waited for a connection');
 
-/** Errors of connecting that another attempt would not change: the server refuses, or the config is invalid. */
+/**
+ * Errors of connecting that another attempt would not change: the server or a pooler refuses, or the config is invalid.
+ */
 const isFinal = error =>
   /^(?:0A|22|28|3D|42)/.test(error.code) ||
+  /unsupported startup parameter/.test(error.message) ||
   ![ConnectionError, PostgresError, TimeoutError, AggregateError].some(each => error instanceof each);
 
 /** The connections of a pool: which request gets which, and when they are opened, closed and replaced. */

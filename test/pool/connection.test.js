@@ -19,9 +19,9 @@ function known(text, time) {
 }
 
 /** A connection that is open and shared. */
-async function connection(options) {
+async function connection(options, more) {
   const { config } = await sharedServer();
-  const made = new Connection(config, { max_lifetime: Infinity, size: 10, ...options }, new Turns());
+  const made = new Connection({ ...config, ...more }, { max_lifetime: Infinity, size: 10, ...options }, new Turns());
   endAfterTest(made.client);
   await made.client.connect();
   made.opened();
@@ -55,12 +55,8 @@ describe('A connection of a pool', () => {
   });
 
   it('asks for no round trip if it is the only one, or if a request would wait for the answer', async () => {
-    for (const [options, most] of [
-      [{ size: 1 }, Infinity],
-      [{}, 1]
-    ]) {
-      const it = await connection(options);
-      it.pipeline.maxPipeline = most;
+    for (const given of [[{ size: 1 }], [{}, { max_pipeline: 1 }]]) {
+      const it = await connection(...given);
       it.opened();
       assert.equal(it.pipeline.head, null);
     }

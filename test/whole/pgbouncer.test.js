@@ -7,8 +7,10 @@ const { pipeline } = require('node:stream/promises');
 const { startPgBouncer, skipUnless } = require('pg-test-fixtures');
 const { Client, AbortError } = require('../..');
 const { Pool } = require('../../lib/pool');
+const pg = require('../../lib/pg');
 const { sharedServer } = require('../support');
-const { collector, until } = require('../support/kit');
+const { afterTest, endAfterTest } = require('../support/hooks');
+const { collector, seeded, until } = require('../support/kit');
 
 /** What a connection through a pooler can do, in each of its modes. */
 const PARTS = {
@@ -372,6 +374,8 @@ describe('What a mode of PgBouncer cannot carry', () => {
   it('are settings in the config, which it refuses: the error says what to do', async () => {
     const open = await through('transaction', { search_path: 'elsewhere' });
     await assert.rejects(open(), { code: '08P01', hint: /ALTER ROLE … SET/ });
+    const pool = endAfterTest(new Pool({ ...bouncers[0].config, statement_timeout: 1000 }));
+    await assert.rejects(pool.query('SELECT 1'), { code: '08P01', hint: /ALTER ROLE … SET/ });
   });
 
   it('in transaction mode is not a cursor, with settings or without, though it is the first request of a pool and of its connections', async () => {
@@ -445,5 +449,94 @@ describe('What a mode of PgBouncer cannot carry', () => {
     );
     await one.query('DISCARD ALL');
     await Promise.all([one.end(), two.end()]);
+  });
+});
+
+describe('Behind PgBouncer in transaction mode, with default options, no answer reaches another client', () => {
+  const ANSWERS = 1000;
+  let bouncer;
+
+  before(async function () {
+    skipUnless(this, 'pgbouncer');
+    const settings = { max_prepared_statements: 200 };
+    bouncer = await startPgBouncer({ target: await sharedServer(), poolSize: 3, settings });
+  });
+  after(() => bouncer?.stop());
+
+  /** Sessions that ask side by side, and check whose answers they get, until each has had enough. */
+  const askers = {
+    async client(config) {
+      const client = endAfterTest(new Client(config));
+      await client.connect();
+      return client;
+    },
+    pool: config => endAfterTest(new Pool(config, { size: 3 })),
+    'pool of quickgres/pg'(config) {
+      const pool = new pg.Pool({ ...config, max: 3 });
+      afterTest(() => pool.end());
+      return pool;
+    }
+  };
+
+  async function askAll(session, name) {
+    const text = `SELECT '${name}' AS who, $1::int AS i`;
+    for (let i = 0; i < ANSWERS; i += 4) {
+      const each = [i, i + 1, i + 2, i + 3];
+      const results = await Promise.all(each.map(n => session.query(text, [n])));
+      assert.deepEqual(
+        results.map(({ rows: [{ who, i: n }] }) => [who, Number(n)]),
+        each.map(n => [name, n])
+      );
+    }
+  }
+
+  /** Runs something again and again beside the sessions that ask. */
+  async function beside(disturb) {
+    let isOver = false;
+    const disturbing = (async () => {
+      for (let i = 0; !isOver; i++) await disturb(i);
+    })();
+    try {
+      await Promise.all(Object.entries(askers).map(async ([name, open]) => askAll(await open(bouncer.config), name)));
+    } finally {
+      isOver = true;
+      await disturbing;
+    }
+  }
+
+  it('though clients leave with requests unanswered', async function () {
+    this.timeout(30000);
+    const CONFIGS = [{}, { require_auth: 'none' }];
+    const random = seeded(77);
+    await beside(async i => {
+      const config = { ...bouncer.config, ...CONFIGS[i % 2], fetch_types: false };
+      const session = i % 3 ? new Client(config).on('error', () => {}) : new Pool(config, { size: 2 });
+      if (session instanceof Client) session.connect().catch(() => {});
+      const asked = [1, 2, 3, 4].map(n => session.query(`SELECT 'left' AS who, ${n} AS i, pg_sleep(0.00${n})`));
+      await sleep(random.below(12));
+      session.destroy();
+      await Promise.allSettled(asked);
+    });
+  });
+
+  it('though others copy', async function () {
+    this.timeout(30000);
+    const pools = [1, 2].map(() => endAfterTest(new Pool(bouncer.config, { size: 2 })));
+    const copied = async (pool, i) => {
+      const chunks = await pool.copyTo(`COPY (SELECT ${i}, generate_series(1, 20)) TO STDOUT`).toArray();
+      const expected = Array.from({ length: 20 }, (_, n) => `${i}\t${n + 1}\n`);
+      assert.equal(Buffer.concat(chunks).toString(), expected.join(''));
+    };
+    await beside(i =>
+      Promise.all(
+        pools.flatMap(pool => [
+          copied(pool, i),
+          ...[1, 2, 3, 4, 5, 6, 7, 8].map(async n => {
+            const { rows } = await pool.query('SELECT $1::int AS n', [n]);
+            assert.deepEqual({ ...rows[0] }, { n });
+          })
+        ])
+      )
+    );
   });
 });

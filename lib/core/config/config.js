@@ -30,6 +30,9 @@ const VARIABLES = NAMES.filter(name => OPTIONS[name][1] !== undefined).map(name 
   variable: OPTIONS[name][1]
 }));
 
+/** Hosts of Neon and Cloudflare Hyperdrive, whose proxies take pipelined queries. */
+const PIPELINES = /\.(?:neon\.(?:tech|build)|hyperdrive\.local)\.?$/i;
+
 /** Types of values that become texts. */
 const TEXTS = new Set(['string', 'number', 'bigint', 'boolean']);
 
@@ -96,9 +99,9 @@ function resolve(config, overrides, env = process.env) {
   result.parameters = startupParameters(texts, parameters, env);
   // Supabase's pooler in transaction mode may give the answers of what was pipelined to another client.
   if (result.hosts.some(({ host, port }) => port === 6543 && /\.pooler\.supabase\.com\.?$/i.test(host))) {
-    if (!texts.has('max_pipeline')) result.max_pipeline = 1;
+    result.max_pipeline ??= 1;
     if (!texts.has('statement_cache')) result.statement_cache = 0;
-  }
+  } else if (result.hosts.every(({ host }) => PIPELINES.test(host))) result.max_pipeline ??= 0;
   return result;
 }
 

@@ -119,7 +119,7 @@ const OPTIONS = {
   target_session_attrs: [oneOf(SESSIONS), 'PGTARGETSESSIONATTRS', 'any'],
   load_balance_hosts: [oneOf(['disable', 'random']), 'PGLOADBALANCEHOSTS', 'disable'],
   statement_cache: [count, undefined, '256'],
-  max_pipeline: [count, undefined, '0'],
+  max_pipeline: [count],
   max_buffer_bytes: [count, undefined, '67108864'],
   gssencmode: [oneOf(['disable', 'prefer']), 'PGGSSENCMODE'],
   service: [noService, 'PGSERVICE'],

@@ -39,6 +39,8 @@ class Pipeline {
   static patience = 1000;
 
   #held = 0; // barriers: nothing is sent while there is one
+  #isBounded = true; // several requests at once are sent only where that is known to be safe
+  #proof; // a request that finds out whether it is
   #results; // see `results`
   #tail = null;
   #unanswered = 0;
@@ -58,8 +60,12 @@ class Pipeline {
     this.statements = new Statements(256, `_${Math.random().toString(36).slice(2, 8)}`);
     this.scopes = new Scopes(this);
     this.maxBuffered = 1 << 26;
-    /** The most requests that were sent and not answered; Infinity for no limit. */
-    this.maxPipeline = Infinity;
+    /**
+     * The most requests that were sent and not answered; Infinity for no limit. Without `max_pipeline` it is 1 until the
+     * server is known, and behind a pooler that is not known to be safe: an old PgBouncer gives another client the
+     * answers of a client that leaves.
+     */
+    this.maxPipeline = 1;
     /** @type {Request|null} the request that is answered next */
     this.head = null;
     /** @type {Request|null} the first one whose messages are in the writer */
@@ -83,7 +89,22 @@ class Pipeline {
   configure({ statement_cache, max_buffer_bytes, max_pipeline }) {
     this.statements.limit = statement_cache;
     this.maxBuffered = max_buffer_bytes;
-    this.maxPipeline = max_pipeline || Infinity;
+    this.#isBounded = max_pipeline === undefined;
+    this.maxPipeline = max_pipeline === 0 ? Infinity : (max_pipeline ?? 1);
+  }
+
+  /** More could be sent than the limit allows: finds out whether the server takes it, outside of a block. */
+  prove() {
+    const proof = this.#proof;
+    if (proof === undefined || !(this.scopes.active.block || this.scopes.inBlock === false)) return;
+    this.#proof = undefined;
+    this.putFirst(proof);
+    this.pump();
+  }
+
+  /** The server takes several requests at once. */
+  proven() {
+    if (this.#isBounded) this.maxPipeline = Infinity;
   }
 
   /** @returns {RowParser} of the RowDescription in buf[start … end), with the names of the config */
@@ -103,9 +124,14 @@ class Pipeline {
     this.common = this.statements.common = common;
   }
 
-  /** Allows requests to be sent. */
-  open(connection) {
+  /**
+   * Allows requests to be sent.
+   * @param {Request} [proof] finds out whether several at once are safe; without it they are
+   */
+  open(connection, proof) {
     this.connection = connection;
+    this.#proof = proof;
+    if (proof === undefined) this.proven();
     this.socket = connection.socket;
     this.reader = connection.reader;
     this.reader.handler = this;
@@ -144,12 +170,14 @@ class Pipeline {
   earlyRequests() {
     const { root } = this.scopes;
     // A pooler that needs a limit may drop what comes before its ReadyForQuery.
-    if (this.maxPipeline < Infinity) return null;
+    if (!this.#isBounded && this.maxPipeline < Infinity) return null;
     const maySend = entry =>
       entry !== null &&
       !(entry instanceof Scope) &&
       (entry.settings === undefined || this.scopes.inBlock !== undefined);
-    while (maySend(root.first) && this.#held === 0) this.#sendWaiting(root.shift());
+    // One, since this may be a pooler; the library's own question is not counted.
+    const most = this.maxPipeline + (root.first?.internal ? 1 : 0);
+    while (maySend(root.first) && this.#held === 0 && this.#unanswered < most) this.#sendWaiting(root.shift());
     if (this.writer.length === 0) return null;
     const bytes = Buffer.from(this.writer.take());
     this.writer.reuse();
@@ -264,6 +292,7 @@ class Pipeline {
       if (entry instanceof Scope) entry.entered();
       else this.#sendWaiting(entry);
     }
+    if (this.#proof !== undefined && this.#unanswered >= this.maxPipeline) this.prove();
   }
 
   /** Sends a request that had to wait, unless it was given up. */
@@ -311,6 +340,7 @@ class Pipeline {
     }
     if (request.barrier) this.#held++;
     this.#unanswered++;
+    if (this.#isBounded && this.common.isPooled) this.maxPipeline = 1; // also if another connection has found that out
     if (before === 0) this.unwritten = request;
     if (this.head === null) this.head = request;
     else this.#tail.next = request;

@@ -6,6 +6,7 @@ const { late } = require('../late');
 const { DISCARD, QueryRequest } = require('../pipeline');
 
 const later = late({ ownTypes: () => require('./own-types') });
+const { ProofRequest, mayBePooled } = require('./proof');
 
 module.exports = Object.assign(
   late({
@@ -20,6 +21,11 @@ module.exports = Object.assign(
   {
     DISCARD,
     QueryRequest,
+    /** @returns {ProofRequest|undefined} if it has to be found out whether a connection takes pipelined requests */
+    proofFor: connection =>
+      connection.config.max_pipeline === undefined && mayBePooled(connection)
+        ? new ProofRequest(connection.processId)
+        : undefined,
     /** @returns {OwnTypes|undefined} if connections of a config are to ask for them */
     ownTypesFor: config =>
       (config?.fetch_types ?? config?.decode !== false) ? new later.ownTypes.OwnTypes() : undefined

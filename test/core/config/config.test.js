@@ -46,7 +46,6 @@ describe('resolve', () => {
         target_session_attrs: 'any',
         load_balance_hosts: 'disable',
         statement_cache: 256,
-        max_pipeline: 0,
         max_buffer_bytes: 67108864
       });
     }

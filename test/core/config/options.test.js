@@ -102,8 +102,8 @@ describe('options', () => {
     for (const value of ['-1', '1.5', 'all', '']) assert.throws(() => parse('statement_cache', value), TypeError);
   });
 
-  it('read max_pipeline as a count, 0 by default', () => {
-    assert.equal(byDefault('max_pipeline'), 0);
+  it('read max_pipeline as a count, and leave the default to the connection', () => {
+    assert.equal(byDefault('max_pipeline'), undefined);
     assert.equal(parse('max_pipeline', '1'), 1);
     for (const value of ['-1', '1.5', 'all', '']) assert.throws(() => parse('max_pipeline', value), TypeError);
   });

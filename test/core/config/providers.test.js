@@ -44,6 +44,7 @@ const URLS = [
     'postgresql://neondb_owner:npg_x@ep-cool-darkness-a1b2c3d4-pooler.us-east-2.aws.neon.tech/neondb?sslmode=require&channel_binding=require',
     {
       host: 'ep-cool-darkness-a1b2c3d4-pooler.us-east-2.aws.neon.tech',
+      max_pipeline: 0,
       database: 'neondb',
       sslmode: 'require',
       channel_binding: 'require'
@@ -52,12 +53,27 @@ const URLS = [
   [
     'Neon, endpoint',
     'postgresql://u:p@ep-x.us-east-2.aws.neon.tech/neondb?sslmode=require&options=endpoint%3Dep-x',
-    { options: 'endpoint=ep-x' }
+    { options: 'endpoint=ep-x', max_pipeline: 0 }
+  ],
+  [
+    'Neon, with max_pipeline',
+    'postgresql://u:p@ep-x.us-east-2.aws.neon.tech/neondb?sslmode=require&max_pipeline=2',
+    { max_pipeline: 2 }
+  ],
+  [
+    'a host that is named like Neon’s',
+    'postgresql://u:p@neon.tech.example/neondb',
+    { host: 'neon.tech.example', max_pipeline: undefined }
+  ],
+  [
+    'Hyperdrive',
+    'postgresql://u:p@0123456789abcdef0123456789abcdef.hyperdrive.local:5432/postgres?sslmode=disable',
+    { port: 5432, max_pipeline: 0, statement_cache: 256 }
   ],
   [
     'Supabase, direct',
     'postgresql://postgres:secret@db.abcdefghijklmnop.supabase.co:5432/postgres',
-    { user: 'postgres', port: 5432, max_pipeline: 0 }
+    { user: 'postgres', port: 5432, max_pipeline: undefined }
   ],
   [
     'Supabase, session',
@@ -66,7 +82,7 @@ const URLS = [
       user: 'postgres.abcdefghijklmnop',
       host: 'aws-0-eu-central-1.pooler.supabase.com',
       port: 5432,
-      max_pipeline: 0,
+      max_pipeline: undefined,
       statement_cache: 256
     }
   ],
