@@ -287,7 +287,7 @@ class Client extends Steps {
 
   /**
    * Asks the server to cancel whatever it is running for this client. To cancel one query and no other, pass a
-   * `signal`.
+   * `signal`. What it makes reject needs no handler.
    * @returns {Promise<void>} resolves when the server has taken the request
    */
   cancel() {

@@ -1,7 +1,7 @@
 'use strict';
 
 const { RowReader } = require('./rows');
-const { callerOf, showCaller, throwIfAborted } = require('./pipeline');
+const { callerOf, handOut, showCaller, throwIfAborted } = require('./pipeline');
 
 /** The rows of a query in batches, as an async iterable. */
 class Cursor {
@@ -65,13 +65,15 @@ class Cursor {
       return Promise.resolve({ done: false, value: this.#rows[this.#index++] });
     this.#reading++;
     callerOf(this.next, this.#caller);
-    return this.#generator.next().finally(() => {
-      this.#reading--;
-    });
+    return handOut(
+      this.#generator.next().finally(() => {
+        this.#reading--;
+      })
+    );
   }
 
   return(value) {
-    return this.#generator.return(value);
+    return handOut(this.#generator.return(value));
   }
 
   /** For `await using`; not every engine has the symbol. */

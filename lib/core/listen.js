@@ -1,7 +1,7 @@
 'use strict';
 
 const { ConnectionError, checkText, quoted } = require('./protocol');
-const { CloseRequest, outcome, showCaller, submitIn, watchSignal } = require('./pipeline');
+const { CloseRequest, handOut, outcome, showCaller, submitIn, watchSignal } = require('./pipeline');
 
 /** The server truncates longer names. */
 const LONGEST_CHANNEL = 63;
@@ -202,7 +202,7 @@ class Listener {
    * the loop
    */
   next() {
-    return this.#notifications.next().catch(error => outcome({ error }));
+    return handOut(this.#notifications.next().catch(error => outcome({ error })));
   }
 
   /**

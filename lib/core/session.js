@@ -11,6 +11,7 @@ const {
   again,
   callerOf,
   copyDirection,
+  handOut,
   needOf,
   promised,
   send
@@ -110,12 +111,13 @@ class Session extends EventEmitter {
     const { format, cache, paramTypes, decode, names, stream: target, buffer } = options;
     const receiver = target === undefined ? undefined : stream().receiverFor(target, buffer);
     const takes = () => receiver ?? (decode === undefined && names === undefined ? undefined : new RowReader(options));
-    if (typeof text === 'string' && copyDirection(text) === 'in') return this.copyIn(text, values, takes(), options);
+    if (typeof text === 'string' && copyDirection(text) === 'in')
+      return handOut(this.copyIn(text, values, takes(), options));
     const checked = this.#lease.keep(text, values);
     const make = () => new QueryRequest(text, checked, format ?? 0, cache ?? true, paramTypes, takes());
     if (target === undefined) return send(this.#lease, needOf(options), options, make, text);
     checkRepeated(options);
-    return stream().queryInto(this.#lease, receiver, make, options);
+    return handOut(stream().queryInto(this.#lease, receiver, make, options));
   }
 
   /** @private Begins a COPY FROM STDIN, for which only a Client has steps. */
@@ -170,7 +172,7 @@ class Session extends EventEmitter {
       const { checkMode, transaction } = require('./transaction');
       const mode = depth > 0 ? this.#mode : options;
       checkMode(options, mode);
-      return transaction(this.#lease, depth, scope => new Session(scope, depth + 1, mode), work, options);
+      return handOut(transaction(this.#lease, depth, scope => new Session(scope, depth + 1, mode), work, options));
     });
   }
 
@@ -251,7 +253,7 @@ class Session extends EventEmitter {
     return promised(() => {
       [text, values, options] = statementOf(this.#lease, text, values, options);
       checkOptions(options, NAMES.queryTo);
-      return stream().queryTo(this.#lease, target, text, values, options);
+      return handOut(stream().queryTo(this.#lease, target, text, values, options));
     });
   }
 

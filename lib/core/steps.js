@@ -1,6 +1,6 @@
 'use strict';
 
-const { CloseRequest, again, outcome, promised, submitIn } = require('./pipeline');
+const { CloseRequest, again, handOut, outcome, promised, submitIn } = require('./pipeline');
 const { NAMES, NO_VALUES, checkCount, checkOptions, keep } = require('./options');
 const requests = require('./requests');
 const { UsageError, isBytes, kindOf } = require('./protocol');
@@ -50,7 +50,7 @@ class Steps extends Session {
       if (this.#portal === null) throw this.#closed('no query is open: startQuery begins one', '34000');
       const receiver = target === undefined ? undefined : stream().receiverFor(target);
       const promise = this.#portal.fetch(maxCount, receiver);
-      return target === undefined ? promise : stream().untilTaken(receiver, promise);
+      return handOut(target === undefined ? promise : stream().untilTaken(receiver, promise));
     });
   }
 
@@ -61,7 +61,7 @@ class Steps extends Session {
    */
   sync(reader = new RowReader()) {
     return promised(() => {
-      if (this.inQuery) return this.#closePortal().then(() => reader);
+      if (this.inQuery) return handOut(this.#closePortal().then(() => reader));
       const request = new CloseRequest();
       request.result = reader;
       return submitIn(request, this.lease);
@@ -127,7 +127,7 @@ class Steps extends Session {
   copyDone(reader = new RowReader()) {
     return promised(() => {
       if (!(reader instanceof RowReader)) throw new TypeError(`copyDone takes a RowReader, not ${kindOf(reader)}`);
-      return this.#endCopy(reader);
+      return handOut(this.#endCopy(reader));
     });
   }
 
@@ -141,7 +141,7 @@ class Steps extends Session {
       // Buffer.from would take the length of any other object.
       const isText = typeof reason === 'string' || isBytes(reason);
       if (!isText) throw new TypeError(`copyFail takes a string or a Buffer, not ${kindOf(reason)}`);
-      return this.#endCopy(new RowReader(), Buffer.from(reason).toString());
+      return handOut(this.#endCopy(new RowReader(), Buffer.from(reason).toString()));
     });
   }
 

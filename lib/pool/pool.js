@@ -2,7 +2,7 @@
 
 const { ConnectionError, Session, UsageError } = require('../..');
 const { NO_OPTIONS, checkNoMore, checkOptions } = require('../core/options');
-const { unhindered } = require('../core/pipeline');
+const { handOut, promised, unhindered } = require('../core/pipeline');
 const { PoolLease } = require('./pool-lease');
 const { Listening } = require('./listening');
 const { Loan } = require('./loan');
@@ -52,23 +52,21 @@ class Pool extends Session {
   }
 
   /** Gives a function a client of its own. Afterwards an open transaction is rolled back and the session is reset. */
-  async connection(work, options = NO_OPTIONS) {
-    if (typeof work !== 'function') throw new TypeError('connection takes a function, which gets the client');
-    checkOptions(options, OF_CONNECTION);
-    const { reset = true, idempotent = false } = options;
-    return this.lease.run(
-      reset ? 'connection' : 'owned',
-      options,
-      async (scope, client) => {
+  connection(work, options = NO_OPTIONS) {
+    return promised(() => {
+      if (typeof work !== 'function') throw new TypeError('connection takes a function, which gets the client');
+      checkOptions(options, OF_CONNECTION);
+      const { reset = true, idempotent = false } = options;
+      const lend = async (scope, client) => {
         const loan = new Loan(client);
         try {
           return await work(loan);
         } finally {
           loan.revoke();
         }
-      },
-      () => idempotent
-    );
+      };
+      return handOut(this.lease.run(reset ? 'connection' : 'owned', options, lend, () => idempotent));
+    });
   }
 
   /** @private See Session.listen. One connection beyond `size` listens on all channels. */

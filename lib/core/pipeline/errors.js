@@ -61,8 +61,34 @@ function withQuery(error, text) {
   return error;
 }
 
+/** Errors that cancel() has made. */
+const cancelled = new WeakSet();
+
+/** Notes that cancel() has made an error. */
+const noteCancelled = error => cancelled.add(error);
+
+/** Whether cancel() has made an error, or its cause, so that a rejection with it needs no handler. */
+const isCancelled = error => cancelled.has(error) || (error?.cause instanceof Error && cancelled.has(error.cause));
+
+const nothing = () => {};
+
+/** Hands out a promise of what is more than a request: if cancel() makes it reject, it needs no handler. */
+function handOut(promise) {
+  const handedOut = handingOut();
+  return handedOut;
+
+  async function handingOut() {
+    try {
+      return await promise;
+    } catch (error) {
+      if (isCancelled(error)) handedOut.catch(nothing);
+      throw error;
+    }
+  }
+}
+
 /** Frames of this library and of Node.js, which are all that V8 shows if no code awaits a query. */
-const OWN_FRAME = /^ +at (?:async )?(?:PoolLease\.run|Call\.|#?watch|process\.|node:)/;
+const OWN_FRAME = /^ +at (?:async )?(?:PoolLease\.run|handingOut|Call\.|#?watch|process\.|node:)/;
 
 /**
  * Gives an error of a query the stack of the awaiting caller, else the beginning of its SQL.
@@ -203,8 +229,11 @@ module.exports = {
   again,
   callerOf,
   explained,
+  handOut,
+  isCancelled,
   isStale,
   lossErrors,
+  noteCancelled,
   promised,
   rejectAgain,
   showAwaiting,

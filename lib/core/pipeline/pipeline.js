@@ -80,6 +80,8 @@ class Pipeline {
     /** When a sent request was given up, and since when its answer is overdue; 0 if something was read since. */
     this.givenUpAt = this.silentSince = 0;
     this.isCancelling = false;
+    /** @type {Promise|undefined} of a CancelRequest that is under way: resolves when its caller has had a turn */
+    this.cancelled = undefined;
     /** How often something was read. */
     this.reads = 0;
     this.share(common);
@@ -401,7 +403,20 @@ class Pipeline {
     const { refused } = this.scopes.root;
     if (this.socket === null && refused !== null) throw again(refused());
     if (this.socket === null) throw new ConnectionError('not connected: await connect() first', { code: '08003' });
-    await this.connection.cancel();
+    const cancelling = this.connection.cancel();
+    const cancelled = cancelling.then(
+      () => {
+        // It may still reach them.
+        for (let request = this.head; request !== null; request = request.next) request.isCancelled = true;
+        return new Promise(setImmediate);
+      },
+      () => {}
+    );
+    this.cancelled = cancelled;
+    cancelled.then(() => {
+      if (this.cancelled === cancelled) this.cancelled = undefined;
+    });
+    await cancelling;
   }
 
   message(type, buf, start, end, count) {

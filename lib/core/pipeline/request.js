@@ -10,7 +10,7 @@ const {
   nextState,
   unexpected
 } = require('../protocol');
-const { addHint, showAwaiting, showCaller, withQuery } = require('./errors');
+const { addHint, isCancelled, noteCancelled, showAwaiting, showCaller, withQuery } = require('./errors');
 
 const { ErrorResponse } = backend;
 
@@ -22,10 +22,11 @@ const PREPARED = 'PREPARE TRANSACTION would end what transaction() began: send B
  * Runs in a `.then`, where V8 can still add the awaiting caller to the stack, which was not there while the answer was
  * read.
  */
-function outcome({ error, caller, result }) {
+function outcome({ error, caller, result, promise }) {
   if (error === undefined) return result;
-  if (caller !== undefined) throw showCaller(error, caller);
-  if (isOurs(error)) showAwaiting(error, outcome);
+  if (caller !== undefined) showCaller(error, caller);
+  else if (isOurs(error)) showAwaiting(error, outcome);
+  if (isCancelled(error)) promise?.catch(() => {}); // not earlier: V8 shows no caller of a promise with two handlers
   throw error;
 }
 
@@ -44,13 +45,14 @@ class Request {
     this.state = State.Waiting; // the state of the answer
     this.error = undefined; // what the promise will reject with
     this.resolve = null; // settles the promise; null before submission and after settling
+    this.promise = undefined; // set by its submission
   }
 
   open(scope) {
     this.scope = scope;
-    return new Promise(resolve => {
+    return (this.promise = new Promise(resolve => {
       this.resolve = resolve;
-    });
+    }));
   }
 
   get pending() {
@@ -71,8 +73,10 @@ class Request {
     if (error === undefined && rejecting === 0) resolve(result);
     else {
       rejecting++;
+      const cancelled = this.scope?.pipeline?.cancelled;
+      const mayReject = cancelled !== undefined && (error === undefined || isCancelled(error)) ? cancelled : undefined;
       resolve(
-        Promise.resolve(this)
+        Promise.resolve(mayReject?.then(() => this) ?? this)
           .finally(() => {
             rejecting--;
           })
@@ -99,6 +103,7 @@ class Request {
 
   takeError(pipeline, buf, start, end, text = this.text) {
     const error = new PostgresError(decodeFields(buf, start, end));
+    if (pipeline.cancelled !== undefined || pipeline.head?.isCancelled) noteCancelled(error);
     addHint(error, text);
     if (error.severity === 'FATAL' || error.severity === 'PANIC') return pipeline.events.lost(error);
     if (this.state === State.Failed) throw unexpected(this.state, ErrorResponse);
@@ -201,6 +206,7 @@ Object.assign(Request.prototype, {
   endsScope: false, // it ends the block of its scope, or a savepoint
   endings: 0, // how many of its command tags may be those of ends of its transaction's block
   fronts: undefined, // the unanswered Fronts that were sent with it
+  isCancelled: false, // cancel() was called while it was under way
   internal: false, // the library's own, so not counted as pending
   result: undefined,
   simple: false, // it is a Query message, which includes a Sync

@@ -4,6 +4,7 @@
 // https://nodejs.org/api/diagnostics_channel.html#class-tracingchannel
 
 const { tracingChannel } = require('node:diagnostics_channel');
+const { handOut } = require('./errors');
 const { DISCARD } = require('./query');
 
 const channel = tracingChannel('quickgres:query');
@@ -110,7 +111,7 @@ class Call {
     const { operation } = this;
     return channel.start.runStores(operation, () => {
       try {
-        return this.#watch(submit());
+        return handOut(this.#watch(submit()));
       } catch (failure) {
         this.#watch(Promise.reject(failure)).catch(() => {});
         throw failure;

@@ -2,7 +2,17 @@
 
 const { Writable, addAbortSignal } = require('node:stream');
 const { AbortError, State, TimeoutError, checkText, kindOf } = require('../protocol');
-const { CloseRequest, callerOf, copyDirection, giveUp, own, promised, submitIn, watchStall } = require('../pipeline');
+const {
+  CloseRequest,
+  callerOf,
+  copyDirection,
+  giveUp,
+  isCancelled,
+  own,
+  promised,
+  submitIn,
+  watchStall
+} = require('../pipeline');
 const { STALL_TIMEOUT } = require('../options');
 const { CopyInRequest } = require('../requests');
 const { RowEncoder } = require('./copy-rows');
@@ -154,6 +164,7 @@ class CopyFrom extends Writable {
 
   _destroy(error, callback) {
     this.#unwatch?.();
+    if (isCancelled(error)) this.on('error', () => {}); // cancel() needs no listener
     if (error?.name === 'AbortError') error.sent ??= this.#request.state !== State.Waiting;
     const why = error || new AbortError('the stream was destroyed');
     if (this.#request.scope !== null) giveUp(this.#request, why);

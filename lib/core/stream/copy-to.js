@@ -8,7 +8,7 @@ const {
   decodeCopyResponse
 } = require('../protocol');
 const { CopyOutRequest } = require('../requests');
-const { callerOf, copyDirection } = require('../pipeline');
+const { callerOf, copyDirection, isCancelled } = require('../pipeline');
 const { runInto } = require('./query-to');
 const { Sink } = require('./sink');
 const { Target } = require('./target');
@@ -65,6 +65,7 @@ class CopyTo extends Readable {
   }
 
   _destroy(error, callback) {
+    if (isCancelled(error)) this.on('error', () => {}); // cancel() needs no listener
     // At once: it can be cancelled only if nothing was sent behind it.
     this.#target.giveUp(error || new AbortError('the stream was destroyed'));
     callback(error);
