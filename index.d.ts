@@ -1220,6 +1220,25 @@ export interface PasswordRequest {
   database: string;
 }
 
+/** Who issues the tokens that a server takes. */
+export interface TokenIssuer {
+  /** The issuer's identifier, a URL: compare it with the one that you trust. */
+  issuer: string;
+  /** URL of its discovery document. */
+  openid_configuration: string;
+  /** The scope that a token needs, if the server names one. */
+  scope?: string;
+}
+
+/** The connection that needs an OAuth token. */
+export interface TokenRequest extends PasswordRequest {
+  /**
+   * Asks the server who issues its tokens, on a connection of its own within the same `connect_timeout`.
+   * @returns rejects with a ConnectionError, or with the server's PostgresError, if the server does not say
+   */
+  discover(): Promise<TokenIssuer>;
+}
+
 /** The server to connect to. */
 export interface ServerAddress {
   /** Name or address. */
@@ -1473,6 +1492,11 @@ export interface Config<D extends boolean = true> extends Partial<Record<Runtime
    * PGPASSWORD.
    */
   password?: Choice<string | ((to: PasswordRequest) => string | Promise<string>)>;
+  /**
+   * The bearer token for a server that asks for OAuth (PostgreSQL 18), or a function that is called for each connection
+   * that needs one. It goes to another host over TLS alone. Default: none.
+   */
+  oauth_token?: Choice<string | ((to: TokenRequest) => string | Promise<string>)>;
   /** Password file, ignored if other users may read it. Default: ~/.pgpass. Variable: PGPASSFILE. */
   passfile?: Choice<string>;
   /** The name in pg_stat_activity. Default: `fallback_application_name`. Variable: PGAPPNAME. */
@@ -1531,8 +1555,8 @@ export interface Config<D extends boolean = true> extends Partial<Record<Runtime
    */
   ssl?: ConnectionOptions | boolean | null | undefined;
   /**
-   * Authentication methods that are allowed, or with ! forbidden: none, password, md5, scram-sha-256; several with
-   * commas. Default: any. Variable: PGREQUIREAUTH.
+   * Authentication methods that are allowed, or with ! forbidden: none, password, md5, scram-sha-256, oauth; several
+   * with commas. Default: any. Variable: PGREQUIREAUTH.
    */
   require_auth?: Choice<string>;
   /** Channel binding of SCRAM to TLS. Default: 'prefer'. Variable: PGCHANNELBINDING. */

@@ -74,6 +74,7 @@ class ConnectionParameters {
     const ssl = given.uselibpqcompat === 'true' ? undefined : sslOf(given);
     hide(this, {
       password: value('password', 'PGPASSWORD'),
+      oauth_token: given.oauth_token,
       sslpassword: this.sslpassword,
       dbname: undefined,
       ssl,
@@ -88,7 +89,7 @@ class ConnectionParameters {
  * @returns {object} the config of this library's Client
  */
 function libpqConfig(parameters, options = parameters) {
-  const { query_timeout: timeout, binary, sslpassword, ssl, given, ...config } = parameters;
+  const { query_timeout: timeout, binary, oauth_token, sslpassword, ssl, given, ...config } = parameters;
   const { stream, sslmode, connectionTimeoutMillis: timeLimit, keepAlive, keepAliveInitialDelayMillis: delay } = given;
   // node-postgres' `stream` is a stream, or a function that gives one, and is told where to connect.
   const connect = server => {
@@ -99,6 +100,7 @@ function libpqConfig(parameters, options = parameters) {
   return {
     ...config,
     decode: false, // cursors take texts
+    oauth_token,
     ssl,
     sslpassword,
     sslmode: ssl === undefined ? sslmode : ssl ? 'require' : 'disable',

@@ -3,7 +3,15 @@
 import { EventEmitter } from 'node:events';
 import { Duplex } from 'node:stream';
 import { ConnectionOptions } from 'node:tls';
-import { CopyFrom, CopyStreamOptions, CopyTo, CopyToOptions, PostgresError, ServerFields } from '../../index.js';
+import {
+  Config,
+  CopyFrom,
+  CopyStreamOptions,
+  CopyTo,
+  CopyToOptions,
+  PostgresError,
+  ServerFields
+} from '../../index.js';
 
 /** Makes a value of a text, or of the bytes of a binary value. */
 export type TypeParser<T = any> = (value: any) => T;
@@ -191,6 +199,8 @@ export interface ClientConfig {
   binary?: boolean | undefined;
   /** Whether end() waits for running queries; otherwise they reject. Default: false. */
   pipeline?: boolean | undefined;
+  /** The bearer token for a server that asks for OAuth, or a function that gives one for each connection. Default: none. */
+  oauth_token?: Config['oauth_token'];
   /** The most prepared statements of a connection; 0 for transaction poolers. Default: 256. */
   statement_cache?: number | undefined;
   /**

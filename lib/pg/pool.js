@@ -33,7 +33,7 @@ class Pool extends EventEmitter {
   constructor(config) {
     super();
     const parameters = new ConnectionParameters(config);
-    const { password, ssl, given } = parameters;
+    const { oauth_token, password, sslpassword, ssl, given } = parameters;
     const { connectionString, idleTimeoutMillis, log = () => {}, Promise: Own } = given;
     this.Client = given.Client ?? Client;
     if (this.Client !== Client && !(this.Client.prototype instanceof Client)) {
@@ -47,7 +47,7 @@ class Pool extends EventEmitter {
       maxLifetimeSeconds: Number(given.maxLifetimeSeconds) || 0,
       idleTimeoutMillis: Number(idleTimeoutMillis ?? 10000)
     };
-    this.options = hide({ ...given, ...options }, { connectionString, password, ssl });
+    this.options = hide({ ...given, ...options }, { connectionString, oauth_token, password, sslpassword, ssl });
     this.ending = false;
     this.ended = false;
     const pool = new pools.Pool(libpqConfig(parameters, this.options), {

@@ -32,6 +32,7 @@ const PROGRAMS = {
     variable: 'PSQL_PATH',
     install: 'postgresql-client'
   },
+  cc: { names: ['cc', 'gcc', 'clang'], places: [], variable: 'CC_PATH', install: 'gcc' },
   chromium: {
     names: ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'],
     places: ['/usr/bin'],
@@ -42,7 +43,7 @@ const PROGRAMS = {
 
 /**
  * Looks for a program.
- * @param {'pgbouncer' | 'websockify' | 'chromium' | 'psql' | 'nginx' | 'haproxy' | 'pgpool'} what
+ * @param {'pgbouncer' | 'websockify' | 'chromium' | 'psql' | 'nginx' | 'haproxy' | 'pgpool' | 'cc'} what
  * @returns {string | undefined} its path, undefined when it isn't installed
  */
 function have(what) {
@@ -69,7 +70,7 @@ function missing(what) {
 
 /**
  * Path of a program that must be there.
- * @param {'pgbouncer' | 'websockify' | 'chromium' | 'psql' | 'nginx' | 'haproxy' | 'pgpool'} what
+ * @param {'pgbouncer' | 'websockify' | 'chromium' | 'psql' | 'nginx' | 'haproxy' | 'pgpool' | 'cc'} what
  * @returns {string}
  * @throws {Error} which says how to get it
  */
@@ -83,7 +84,7 @@ function need(what) {
  * Skips a mocha test, or from a hook all its suite's tests, when the machine lacks something; the reason is
  * added to the title. In CI nothing may be lacking: there it fails.
  * @param {Mocha.Context} test the test's or the hook's `this`
- * @param {...('pgbouncer' | 'websockify' | 'chromium' | 'psql' | 'nginx' | 'haproxy' | 'pgpool')} what
+ * @param {...('pgbouncer' | 'websockify' | 'chromium' | 'psql' | 'nginx' | 'haproxy' | 'pgpool' | 'cc')} what
  * @throws {Error} when something is missing and the environment variable CI is set
  */
 function skipUnless(test, ...what) {

@@ -12,6 +12,7 @@ const { startProxy } = require('./proxy.js');
 const { SAMPLE_ID } = require('./sample.js');
 const { startServer } = require('./server.js');
 const { startStandby } = require('./standby.js');
+const { byToken } = require('./validator.js');
 const { startWebsockify } = require('./websockify.js');
 
 module.exports = {
@@ -23,6 +24,7 @@ module.exports = {
   startWebsockify,
   startNginx,
   makeCertificates,
+  byToken,
   findBinaries,
   findBrowser,
   launchBrowser,

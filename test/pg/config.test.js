@@ -148,6 +148,7 @@ describe('The config of quickgres/pg', () => {
   it('shows no password and no key', () => {
     const parameters = new ConnectionParameters({
       password: 'secret',
+      oauth_token: 'secret',
       sslpassword: 'secret',
       ssl: { key: 'secret' },
       connectionString: 'pg://a:secret@b/c'
@@ -156,6 +157,7 @@ describe('The config of quickgres/pg', () => {
     assert.ok(!JSON.stringify(parameters).includes('secret'));
     assert.equal(parameters.password, 'secret');
     assert.equal(libpqConfig(parameters).sslpassword, 'secret');
+    assert.equal(libpqConfig(parameters).oauth_token, 'secret');
   });
 
   it('has the parameters of libpq that this library takes, also in a URL', () => {

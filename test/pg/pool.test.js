@@ -794,6 +794,8 @@ describe('A pool of quickgres/pg', () => {
     pool = new pg.Pool({
       ...server.config,
       password: 'hidden',
+      oauth_token: 'hidden',
+      sslpassword: 'hidden',
       connectionString: server.url.replace('//', '//a:hidden@')
     });
     assert.ok(!inspect(pool, { depth: 9 }).includes('hidden'));

@@ -477,6 +477,64 @@ describe('A lying server', () => {
     );
   });
 
+  describe('that is given a token', () => {
+    const TOKEN = 'eyJhbGciOi.JSUzI1NiIs.In0-_~+/x=';
+    const GREETING = [SAY.ok, SAY.key, SAY.ready];
+    const refusal = (more = {}) => SAY.saslContinue(JSON.stringify({ status: 'invalid_token', ...more }));
+
+    /** The server asks for a token, and gets it. */
+    const given = then => async conversation => {
+      await conversation.first();
+      conversation.say(SAY.sasl('OAUTHBEARER'));
+      await conversation.read();
+      await then(conversation);
+    };
+
+    /** What it says then; what the client makes of it. */
+    const LIES = {
+      'a second request for it': [[SAY.sasl('OAUTHBEARER')], '08P01', /out of order/],
+      'another method': [[SAY.cleartext], '08P01', /out of order/],
+      'what belongs to SCRAM': [[SAY.saslFinal('v=x')], '08P01', /out of order/],
+      'a reason that is no JSON': [[SAY.saslContinue('{"status"')], '08001', /malformed/],
+      'a reason without a status': [[SAY.saslContinue('{}')], '08001', /malformed/],
+      'a reason of 60 kB of brackets': [[SAY.saslContinue('['.repeat(60000))], '08001', /malformed/],
+      'a reason, and that all is well': [[refusal(), ...GREETING], '08P01', /accepts the client out of order/],
+      'a reason twice': [[refusal(), refusal()], '08P01', /out of order/],
+      'a reason, and another method': [[refusal(), SAY.cleartext], '08P01', /out of order/],
+      'the token as its error': [[refusal(), SAY.error('28000', `wrong: ${TOKEN}`)], '28000', /repeats the token/],
+      'the token as the status': [
+        [refusal({ status: TOKEN }), SAY.error('28000', 'wrong')],
+        '28000',
+        /repeats the token/
+      ],
+      'the token as the reason': [[refusal({ x: [TOKEN] }), SAY.error('28000', 'wrong')], '28000', /repeats the token/],
+      'the token in an error at once': [[SAY.error('28P01', TOKEN)], '28P01', /repeats the token/],
+      'the token in an error later': [[SAY.ok, SAY.error('53300', TOKEN)], '53300', /repeats the token/],
+      'a second message, and nothing': [[refusal()], '08006', /closed the connection/]
+    };
+    for (const [lie, [says, code, pattern]] of Object.entries(LIES)) {
+      it(`gets neither a query nor an error with the token for ${lie}`, async () => {
+        for (const require_auth of ['', 'oauth']) {
+          const script = given(conversation => {
+            conversation.say(...says);
+            conversation.socket.end();
+          });
+          await withFake(script, async fake => {
+            const config = { ...fake.config, oauth_token: TOKEN, password: PASSWORD, require_auth };
+            const error = await failure(config, { earlyRequests: query(SECRET_QUERY) });
+            assert.equal(error.code, code, inspect(error));
+            assert.match(error.message, pattern);
+            const shown = inspect(error, { depth: 9, showHidden: true }) + JSON.stringify(error) + error.stack;
+            assert.ok(!shown.includes(TOKEN), shown);
+            assert.doesNotMatch(fake.received, new RegExp(`crown|${PASSWORD}`));
+            assert.equal(fake.received.split(TOKEN).length, 2);
+            assert.equal(fake.conversations.length, 1);
+          });
+        }
+      });
+    }
+  });
+
   it('that fails TLS gets no password in plaintext with sslmode prefer', async () => {
     await withFake(
       async (conversation, number) => {

@@ -4,7 +4,7 @@ const path = require('node:path');
 const { homeFile } = require('./files');
 const { hostList } = require('./hosts');
 const { late } = require('../late');
-const { OPTIONS, ENCRYPTED, MODES, VERIFIED, check, isOption, isUtf8 } = require('./options');
+const { OPTIONS, ENCRYPTED, MODES, VERIFIED, check, isOption, isToken, isUtf8 } = require('./options');
 const { kindOf } = require('../protocol');
 
 const later = late({
@@ -54,6 +54,9 @@ class Config {
   get password() {
     return this.#secrets.password;
   }
+  get oauth_token() {
+    return this.#secrets.oauth_token;
+  }
   get sslpassword() {
     return this.#secrets.sslpassword;
   }
@@ -77,6 +80,7 @@ function resolve(config, overrides, env = process.env) {
   const { texts, own, parameters, sslmode, fallback } = gather(config, overrides, env);
   const result = new Config({
     password: own.password ?? (texts.get('password') || undefined),
+    oauth_token: own.oauth_token,
     sslpassword: texts.get('sslpassword') || undefined,
     ssl: own.ssl === true ? {} : own.ssl || undefined
   });
@@ -160,6 +164,7 @@ const OBJECT_OPTIONS = {
   ssl: [value => ['object', 'boolean'].includes(typeof value), 'an object for tls.connect or a boolean'],
   socket: [value => typeof (value.write ?? value) === 'function', 'a Duplex stream or a function that gives one'],
   password: [value => typeof value === 'function', 'a string or a function'],
+  oauth_token: [value => typeof value === 'function' || isToken(value), 'a bearer token or a function'],
   decode: [() => true],
   fetch_types: [value => typeof value === 'boolean', 'a boolean'],
   names: [value => value === 'camel', "'camel'"]
@@ -279,4 +284,4 @@ function userName() {
   }
 }
 
-module.exports = { OPTIONS, checkConfig, parseConninfo: text => later.conninfo.parse(text), resolve };
+module.exports = { OPTIONS, checkConfig, isToken, parseConninfo: text => later.conninfo.parse(text), resolve };

@@ -16,6 +16,7 @@ const URL_PARTS = /^(?:([^@/:]*)(?::([^@/]*))?@)?((?:\[[^\]]*\]?|[^/?[])*)(?:\/(
 
 /** Parameters in providers' URLs that are for other clients, and their equivalents. */
 const HINTS = {
+  oauth_token: ", and set it in the config's object",
   connection_limit: ', and write new Pool(config, { size })',
   pgbouncer: ', and set statement_cache to 0',
   pool_timeout: ', and write new Pool(config, { acquire_timeout })',
@@ -29,7 +30,14 @@ const HINTS = {
 };
 
 /** Options whose value is never shown. */
-const SECRETS = ['password', 'sslpassword', 'oauth_client_secret', 'scram_client_key', 'scram_server_key'];
+const SECRETS = [
+  'password',
+  'sslpassword',
+  'oauth_client_secret',
+  'oauth_token',
+  'scram_client_key',
+  'scram_server_key'
+];
 
 const badUrl = what => new TypeError(`connection URL has ${what}`);
 

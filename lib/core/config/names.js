@@ -3,16 +3,31 @@
 const { check, OPTIONS } = require('./options');
 
 /*
- * Keys of a config object that are no options are sent as parameters in StartupMessage. The server rejects unknown
- * ones, but only once it is reached. Keys that cannot be parameters are rejected here: parameters have lower case and
- * underscores (but for three), those of extensions a dot, and none is one typing error away from an option.
+ * Keys of a config object that are no options are sent as parameters in StartupMessage, in clear if there is no TLS. The
+ * server rejects unknown ones, but only once it is reached. Keys that cannot be parameters are rejected here, and secrets
+ * under a wrong name above all: parameters have lower case and underscores (but for a few), those of extensions a dot,
+ * and none looks like a secret or is one typing error away from an option.
  */
 
 /** Options that have no text, or another name in a connection string. */
-const ONLY_IN_OBJECTS = ['connectionString', 'database', 'decode', 'fetch_types', 'names', 'socket', 'ssl'];
+const ONLY_IN_OBJECTS = [
+  'connectionString',
+  'database',
+  'decode',
+  'fetch_types',
+  'names',
+  'oauth_token',
+  'socket',
+  'ssl'
+];
 
 /** PostgreSQL's parameters with capital letters. */
 const CAPITALS = ['datestyle', 'intervalstyle', 'timezone'];
+
+/** What names of secrets are or contain, and PostgreSQL's parameters that contain it. */
+const SECRET =
+  /pass|pwd|secret|token|key|cred|cert|bearer|jwt|private|signature|^(?:auth(?:orization)?|ca|otp|pfx|pin|pw|sasl)$/;
+const NO_SECRETS = ['md5_password_warnings', 'password_encryption'];
 
 const STRING = 'use connectionString';
 
@@ -58,6 +73,11 @@ function checkParameterName(name) {
   check(near === undefined, `${name} is not an option: did you mean ${near}?`);
   const snake = name.replace(/([a-z\d])([A-Z])/g, '$1_$2').toLowerCase();
   check(!/[A-Z]/.test(name), `${name} is neither an option nor a parameter for the server: those are like ${snake}`);
+  check(
+    NO_SECRETS.includes(name) || !SECRET.test(name),
+    `${name} is neither an option nor a parameter of PostgreSQL's, and may be a secret: secrets are options, such as ` +
+      'password and oauth_token; a parameter of another server goes in options'
+  );
 }
 
 /** @returns {string} a name without capitals and underscores */

@@ -11,8 +11,8 @@ const MAX_INT = 2147483647;
 // A longer timer of Node.js would fire at once.
 const MAX_SECONDS = 2147483;
 
-const METHODS = ['none', 'password', 'md5', 'scram-sha-256'];
-const ALL_METHODS = [...METHODS, 'gss', 'sspi', 'oauth'];
+const METHODS = ['none', 'password', 'md5', 'scram-sha-256', 'oauth'];
+const ALL_METHODS = [...METHODS, 'gss', 'sspi'];
 const TLS_VERSIONS = /^(?:TLSv1(?:\.[123])?)?$/i;
 const PROTOCOLS = { '3.0': VERSION_3_0, 3.2: 0x30002, latest: 0x30002 };
 const SESSIONS = ['any', 'read-write', 'read-only', 'primary', 'standby', 'prefer-standby'];
@@ -155,6 +155,9 @@ for (const name of [
   OPTIONS[name] = [unsupported];
 for (const name of ['requirepeer', 'sslcrl', 'sslcrldir']) OPTIONS[name] = [unsupported, `PG${name.toUpperCase()}`];
 
+/** @returns {boolean} whether a value is a bearer token (RFC 6750, section 2.1) */
+const isToken = value => typeof value === 'string' && /^[\w.~+/-]+=*$/.test(value);
+
 /** @returns {boolean} whether it is an option of connection strings */
 const isOption = name => Object.hasOwn(OPTIONS, name);
 
@@ -181,4 +184,4 @@ function requireAuth(value, name) {
   return { allowed, named: new Set(negative ? [] : allowed), single: negative || items[1] ? null : methods[0] };
 }
 
-module.exports = { OPTIONS, ENCRYPTED, MODES, VERIFIED, check, isOption, isUtf8 };
+module.exports = { OPTIONS, ENCRYPTED, MODES, VERIFIED, check, isOption, isToken, isUtf8 };

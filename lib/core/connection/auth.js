@@ -4,7 +4,11 @@ const { unexpected, REASON } = require('./attempt');
 const { late } = require('../late');
 const { backend, ConnectionError, frame, frontend, protocolError } = require('../protocol');
 
-const later = late({ crypto: () => require('node:crypto'), scram: () => require('./scram') });
+const later = late({
+  crypto: () => require('node:crypto'),
+  oauth: () => require('./oauth'),
+  scram: () => require('./scram')
+});
 
 /** Codes of the Authentication messages. */
 const OK = 0;
@@ -17,6 +21,8 @@ const SASL_FINAL = 12;
 /** Their methods in `require_auth`, and the methods that are not supported. */
 const SCRAM = 'scram-sha-256';
 const PLUS = 'SCRAM-SHA-256-PLUS';
+const OAUTH = 'oauth';
+const BEARER = 'OAUTHBEARER';
 const METHODS = {
   [OK]: 'none',
   [CLEARTEXT]: 'password',
@@ -34,15 +40,17 @@ const answer = (...parts) => frame(frontend.PasswordMessage, ...parts);
 
 /**
  * What goes with the StartupMessage if `require_auth` leaves one method: `parts`, `isLast` if the client sends nothing
- * more, and `scram`, which has begun. md5 needs the server's salt.
+ * more, `isSecret` if they hold the secret itself, and `scram`, which has begun. md5 needs the server's salt.
  */
 const AHEAD = {
   none: () => ({ parts: [], isLast: true }),
-  password: login => ({ parts: [cleartext(login)], isLast: true }),
+  password: login => ({ parts: [cleartext(login)], isLast: true, isSecret: true }),
   [SCRAM](login) {
     const scram = scramFor(login, login.binding);
     return { parts: [initialResponse(scram)], isLast: false, scram };
-  }
+  },
+  // Requests wait: behind a refused token the server reports them in place of it.
+  [OAUTH]: async login => ({ parts: [await bearer(login)], isLast: false, isSecret: true })
 };
 const NOTHING = { parts: [], isLast: false };
 
@@ -53,18 +61,18 @@ function sentAhead(login) {
   return AHEAD[single](login);
 }
 
-/** How the client answers each request of the server, up to AuthenticationOk. */
+/** How the client answers each method that the server asks for, up to AuthenticationOk, which OAUTHBEARER reads itself. */
 const ANSWERS = {
-  [CLEARTEXT]({ login, ahead, send }) {
+  password({ login, ahead, send }) {
     if (ahead === NOTHING) send(true, cleartext(login));
   },
 
-  [MD5]({ login, send }, salt) {
+  md5({ login, send }, salt) {
     send(true, md5(login, salt));
   },
 
-  async [SASL]({ login, ahead, attempt, send, expect }, mechanisms) {
-    const scram = chooseMechanism(login, mechanisms, ahead.scram, attempt);
+  async [SCRAM]({ login, ahead, attempt, send, expect }, offered) {
+    const scram = chooseMechanism(login, offered, ahead.scram, attempt);
     if (ahead === NOTHING) send(false, initialResponse(scram));
     const challenge = await expect(SASL_CONTINUE);
     const proof = await scram.final(challenge.toString('latin1'));
@@ -72,6 +80,21 @@ const ANSWERS = {
     if (unread.length > 0 && unread[0] !== backend.ErrorResponse) throw unexpected(unread);
     send(true, answer(proof));
     scram.verify((await expect(SASL_FINAL)).toString('latin1'));
+  },
+
+  async [OAUTH]({ login, ahead, send, request }) {
+    if (ahead === NOTHING) send(false, await bearer(login));
+    const { credentials } = login;
+    const { code, data } = await request();
+    credentials.isAccepted = code === OK && credentials.sent !== '';
+    if (credentials.isAccepted) return;
+    if (code !== SASL_CONTINUE) throw early(code);
+    credentials.refusal = later.oauth.readRefusal(data);
+    send(false, answer('\x01'));
+    const next = await request().catch(error => {
+      throw Object.assign(error, { detail: JSON.stringify(credentials.refusal) });
+    });
+    throw early(next.code);
   }
 };
 
@@ -79,37 +102,42 @@ const ANSWERS = {
  * Sends the StartupMessage and authenticates in the way that the server asks for. The client refuses a method that
  * `require_auth` forbids, a cleartext password on a way that others can read, and AuthenticationOk before the method is
  * complete.
- * @param {object} login `config`, `password`, `encrypted`, `local` (the way is on this machine), `binding`
- *   (tls-server-end-point data or null)
+ * @param {object} login `config`, `password`, `token()` ('' asks the server for the issuer), `encrypted`, `local` (the way is
+ *   on this machine), `binding` (tls-server-end-point data or null), and `credentials`, see connect.js
  * @param {object} exchange `attempt`, `startupMessage`, `early` (an answer may go with it), `send(isLast, ...buffers)`,
  *   `request()` (reads the next Authentication message)
  * @throws {ConnectionError} 28000 if the client refuses, 08P01 for a protocol violation
  */
-async function authenticate(login, { attempt, startupMessage, early, send, request }) {
-  const ahead = early ? sentAhead(login) : NOTHING;
+async function authenticate(login, { attempt, startupMessage, early: isEarly, send, request }) {
+  const ahead = isEarly ? await sentAhead(login) : NOTHING;
   send(ahead.isLast, startupMessage, ...ahead.parts);
   const expect = async expected => {
     const { code, data } = await request();
     if (code === expected) return data;
     if (code === OK) throw refuse('the server accepted the client before it proved that it knows the password');
-    throw protocolError(`the server asks for ${methodOf(code)} out of order`);
+    throw early(code);
   };
   let first;
   try {
     first = await request();
   } catch (error) {
-    // A password that was sent under TLS is not sent again without.
-    const isSent = login.config.require_auth.single === 'password';
-    if (error.code === '28000' && attempt.encrypted && !isSent) attempt.reason = REASON.REFUSED;
+    // A secret that was sent under TLS is not sent again without.
+    if (error.code === '28000' && attempt.encrypted && !ahead.isSecret) attempt.reason = REASON.REFUSED;
     throw error;
   }
   const { code, data } = first;
-  checkAllowed(login, methodOf(code));
+  const offered = code === SASL ? mechanismsIn(data) : [];
+  const method = isForToken(login, offered) ? OAUTH : methodOf(code);
+  checkAllowed(login, method);
   if (code === OK) return;
-  if (!Object.hasOwn(ANSWERS, code)) throw protocolError(`the server asks for ${methodOf(code)} out of order`);
-  await ANSWERS[code]({ login, ahead, attempt, send, expect }, data);
-  await expect(OK);
+  if (code > SASL) throw early(code);
+  await ANSWERS[method]({ login, ahead, attempt, send, request, expect }, code === SASL ? offered : data);
+  if (method !== OAUTH) await expect(OK);
 }
+
+/** @returns {ConnectionError} for a message that may not come now */
+const early = code =>
+  protocolError(`the server ${code === OK ? 'accepts the client' : `asks for ${methodOf(code)}`} out of order`);
 
 /** @returns {string} the method of `require_auth` for a code */
 function methodOf(code) {
@@ -163,14 +191,33 @@ function md5(login, salt) {
   return answer('md5', hash(hash(passwordOf(login, 'md5'), login.config.user), salt), '\0');
 }
 
+/** @returns {string[]} the server's SASL mechanisms, each with a NUL behind it and one more at the end */
+function mechanismsIn(list) {
+  const offered = list.toString('latin1').split('\0');
+  if (offered.pop() !== '' || offered.pop() !== '') throw protocolError('a list of SASL mechanisms without its end');
+  return offered;
+}
+
+/** @returns {boolean} whether a token is asked for; a server may offer SCRAM beside it */
+function isForToken({ config: { oauth_token: token, require_auth: auth } }, offered) {
+  return offered.includes(BEARER) && ((token && auth.allowed.has(OAUTH)) || !offered.includes('SCRAM-SHA-256'));
+}
+
+/** The first message of OAUTHBEARER. Naming oauth in `require_auth` does not allow others to read the token. */
+async function bearer(login) {
+  if (!login.encrypted && !login.local)
+    throw refuse('an OAuth token goes to another host over TLS alone: use sslmode=verify-full');
+  const token = await login.token();
+  if (token === undefined) throw refuse('no OAuth token was given: set oauth_token');
+  login.credentials.sent = token;
+  return initialResponse({ mechanism: BEARER, first: later.oauth.firstMessage(token) });
+}
+
 /**
- * Reads the server's mechanisms, each with a NUL behind it and one more at the end.
  * @param {object} [begun] the SCRAM that went with the StartupMessage
  * @returns {object} the SCRAM to continue
  */
-function chooseMechanism(login, list, begun, attempt) {
-  const offered = list.toString('latin1').split('\0');
-  if (offered.pop() !== '' || offered.pop() !== '') throw protocolError('a list of SASL mechanisms without its end');
+function chooseMechanism(login, offered, begun, attempt) {
   const plus = offered.includes(PLUS);
   if (begun === undefined && plus && !login.encrypted) {
     throw refuse('the server offers SCRAM-SHA-256-PLUS over a connection without TLS');

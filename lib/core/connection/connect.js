@@ -1,14 +1,18 @@
 'use strict';
 
-const { Attempt, REASON, STEP } = require('./attempt');
-const { lookupPassword } = require('../config');
+const { Attempt, failed, REASON, STEP } = require('./attempt');
+const { isToken, lookupPassword } = require('../config');
 const { ask, dial } = require('./dial');
 const { late } = require('../late');
 const { ConnectionError, FrameReader, PostgresError, TimeoutError, kindOf } = require('../protocol');
 const { start } = require('./startup');
 const { inOrder, serversOf } = require('./servers');
 
-const later = late({ cancel: () => require('./cancel-request'), tls: () => require('./tls') });
+const later = late({
+  cancel: () => require('./cancel-request'),
+  issuerIn: () => require('./oauth').issuerIn,
+  tls: () => require('./tls')
+});
 
 /**
  * Seconds that a pool tries a host without connect_timeout: one of several, and the only one, which may have to start.
@@ -36,12 +40,13 @@ async function connect(config, hooks, signal) {
   const { silent } = hooks;
   const seconds = limit || (silent && (hosts.length > 1 ? ONE_OF_SEVERAL : ONLY_ONE));
   let failures;
+  let only; // the host whose server has a token that it did not accept
   for (const wanted of attrs === 'prefer-standby' ? ['standby', 'any'] : [attrs]) {
     failures = [];
     for (const entry of silentLast(inOrder(config, hosts), hosts, silent)) {
+      if (only !== undefined && only !== entry) continue;
       const index = hosts.indexOf(entry);
-      let promise;
-      const password = () => (promise ??= passwordFor(config, entry));
+      const credentials = credentialsFor(config, entry);
       const servers = await serversOf(config, entry, seconds, signal);
       const slow = []; // that have not accepted quickly: the way to them may be long
       for (const [list, quick] of [
@@ -50,7 +55,7 @@ async function connect(config, hooks, signal) {
       ]) {
         for (const server of list) {
           const error =
-            server.error ?? (await connectTo(config, { server, seconds, quick, wanted, password }, hooks, signal));
+            server.error ?? (await connectTo(config, { server, seconds, quick, wanted, credentials }, hooks, signal));
           if (error === null) return void silent?.delete(index);
           if (quick && error.code === 'ETIMEDOUT') {
             slow.push(server);
@@ -60,6 +65,7 @@ async function connect(config, hooks, signal) {
           if (error instanceof TimeoutError) silent?.set(index, performance.now());
         }
       }
+      if (credentials.sent && credentials.sent === config.oauth_token && !credentials.isAccepted) only = entry;
     }
   }
   if (failures.length === 1) throw failures[0].error;
@@ -81,20 +87,40 @@ function silentLast(list, hosts, silent) {
 }
 
 /**
- * @returns {Promise<function(): (string|undefined)>} gives the password for a host; the password file is read only by
- * the call
+ * @returns {object} the secrets for a host: `password()` resolves to a function that gives it, which reads the password file;
+ *   `token(discover)`; functions of the config are called once. Authentication adds the token that was `sent`, whether the
+ *   server has it `isAccepted`, and its `refusal`
  */
-async function passwordFor({ user, database, password, passfile, require_auth: auth }, { host, hostaddr, port }) {
-  if (auth.single === 'none') return () => undefined;
+function credentialsFor(config, { host, hostaddr, port }) {
+  const { user, database, password, passfile, require_auth: auth, oauth_token: token } = config;
   const whom = { host: host ?? hostaddr, port, user, database };
-  if (typeof password !== 'function') return () => password ?? lookupPassword(passfile, whom);
-  const refuse = (what, cause) => new ConnectionError(`the password function ${what}`, { code: '28000', cause });
-  const given = await ask('password', password, whom).catch(cause => {
+  const given = {};
+  return {
+    async password() {
+      let text = auth.single === 'none' || auth.single === 'oauth' ? '' : password;
+      if (typeof text === 'function') {
+        const isFit = each => !each.includes('\0');
+        text =
+          (await (given.password ??= callFor('password', text, whom, isFit, 'string without NUL characters'))) ?? '';
+      }
+      return () => text ?? lookupPassword(passfile, whom);
+    },
+    async token(discover) {
+      if (typeof token !== 'function') return token;
+      return (given.token ??= callFor('oauth_token', token, { ...whom, discover }, isToken, 'bearer token'));
+    }
+  };
+}
+
+/** @returns {Promise<string|undefined>} what a function of the config gives */
+async function callFor(name, get, whom, isFit, expected) {
+  const refuse = (what, cause) => new ConnectionError(`the ${name} function ${what}`, { code: '28000', cause });
+  const given = await ask(name, get, whom).catch(cause => {
     throw refuse(`failed: ${cause.message}`, cause);
   });
-  if (typeof given === 'string' && !given.includes('\0')) return () => given;
-  if (given === undefined || given === null) return () => undefined;
-  throw refuse(`gave ${kindOf(given)}: return a string without NUL characters`);
+  if (given === undefined || given === null) return undefined;
+  if (typeof given === 'string' && isFit(given)) return given;
+  throw refuse(`gave ${kindOf(given)}: return a ${expected}`);
 }
 
 /**
@@ -102,16 +128,16 @@ async function passwordFor({ user, database, password, passfile, require_auth: a
  * server is remembered.
  * @returns {Promise<Error|null>} null when it is connected, an error if another place may succeed
  */
-async function connectTo(config, { server, seconds, quick, wanted, password }, hooks, signal) {
+async function connectTo(config, { server, seconds, quick, wanted, credentials }, hooks, signal) {
   const begun = seconds > 0 ? performance.now() : 0; // loading `performance` takes milliseconds
   let plan = { wanted, sslmode: server.sslmode === 'allow' ? 'disable' : server.sslmode, early: true };
   for (;;) {
     const attempt = new Attempt(server.where, { seconds, begun, signal, quick });
     try {
-      await open(config, server, password, plan, attempt, hooks);
+      await open(config, server, { ...plan, seconds, begun, signal }, credentials, attempt, hooks);
       return null;
     } catch (failure) {
-      const error = attempt.fail(failure);
+      const error = attempt.fail(withoutToken(failure, credentials));
       // Requests that may have been executed are not repeated.
       const mayRepeat = !attempt.requestsSent || (error instanceof PostgresError && attempt.doing !== STEP.WAIT);
       if (signal?.aborted || !mayRepeat) throw error;
@@ -135,13 +161,42 @@ function otherPlan({ sslmode }, plan, reason, { code }) {
   return plan.sslmode === 'prefer' && reason !== undefined ? { ...plan, sslmode: 'disable' } : null;
 }
 
-async function open(config, server, password, plan, attempt, hooks) {
-  // The password may take a while, and the other steps do not need it.
-  const [given] = await Promise.all([attempt.wait(password()), dial(config, server, attempt, plan.sslmode)]);
+/** @returns {Error} the same, unless the server repeats the token in it */
+function withoutToken(error, { sent }) {
+  const isRepeated = sent && error instanceof PostgresError && JSON.stringify([error, error.message]).includes(sent);
+  return isRepeated ? new ConnectionError('the server repeats the token in its error', error) : error;
+}
+
+/** Asks a server who issues the tokens that it takes, on a connection of its own, which the server then ends. */
+async function discover(config, server, plan, main) {
+  const attempt = new Attempt(server.where, plan);
+  main.wait(() => {}).catch(error => attempt.fail(error));
+  const asking = { password: async () => () => undefined, token: async () => '' };
+  const hooks = {
+    notice() {},
+    ready() {
+      throw failed('the server asks for no token');
+    }
+  };
+  const error = await open(config, server, plan, asking, attempt, hooks).catch(reason => attempt.fail(reason));
+  if (asking.refusal === undefined) throw error;
+  return later.issuerIn(asking.refusal);
+}
+
+async function open(config, server, plan, credentials, attempt, hooks) {
+  const token = () => attempt.wait(credentials.token(() => discover(config, server, plan, attempt)));
+  // The password or token may take a while, and the other steps do not need it.
+  const [given] = await Promise.all([
+    attempt.wait(credentials.password()),
+    dial(config, server, attempt, plan.sslmode),
+    config.require_auth.single === 'oauth' && token()
+  ]);
   const { socket, stream, encrypted } = attempt;
   const byCaller = stream.encrypted === true; // the caller's own stream may be encrypted
   const login = {
     config,
+    credentials,
+    token,
     get password() {
       return given();
     },

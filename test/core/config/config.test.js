@@ -457,8 +457,14 @@ describe('secrets', () => {
   const SECRET = 'hunter2';
 
   it('can be read, but neither inspecting nor serializing nor copying the config shows them', () => {
-    const config = read({ password: SECRET, sslpassword: SECRET, ssl: { key: SECRET, passphrase: SECRET } });
+    const config = read({
+      password: SECRET,
+      oauth_token: SECRET,
+      sslpassword: SECRET,
+      ssl: { key: SECRET, passphrase: SECRET }
+    });
     assert.equal(config.password, SECRET);
+    assert.equal(config.oauth_token, SECRET);
     assert.equal(config.sslpassword, SECRET);
     assert.equal(config.ssl.key, SECRET);
     const shown = [
@@ -497,6 +503,13 @@ describe('secrets', () => {
       { sslpassword: `${SECRET}\0` },
       { scram_client_key: SECRET },
       { oauth_client_secret: SECRET },
+      { oauth_token: `${SECRET} ` },
+      { oauth_token: [SECRET] },
+      { oauth_token: { toString: () => SECRET } },
+      `postgres://u@h/d?oauth_token=${SECRET}`,
+      `postgres://u@h/d?oauth_token=a&${SECRET}=b`,
+      `oauth_token=${SECRET}`,
+      `oauth_token=a ${SECRET}`,
       { sslkey: `-----BEGIN PRIVATE KEY-----\n${SECRET}` },
       [SECRET],
       `${url}?x=y`,

@@ -80,6 +80,23 @@ describe('A key of a config object', () => {
       refused(name, `${name} is neither an option nor a parameter for the server: those are like ${like}`);
   });
 
+  it('that looks like a secret is not sent to the server, and its value is in no error', () => {
+    const names =
+      'token secret access_token refresh_token oauth_client_secret oauth_access_token bearer jwt id_token client_secret ' +
+      'pwd pw pin otp passphrase passcode pgpassword db_password user_password ssl_passphrase api_key apikey private_key ' +
+      'key cert ca pfx credentials auth authorization signature sasl';
+    for (const name of names.split(' ')) {
+      for (const each of [name, name.toUpperCase(), name.replace(/_(.)/g, (_, letter) => letter.toUpperCase())]) {
+        const read = () => resolve({ [each]: 'hunter2' }, undefined, {});
+        assert.throws(
+          read,
+          ({ message, constructor }) => constructor === TypeError && !message.includes('hunter2'),
+          each
+        );
+      }
+    }
+  });
+
   it('that is no name at all is refused', () => {
     for (const name of [' ', 'a b', '1st', 'a\0b', '-x', '_pq_.x', 'a=b']) {
       refused(name, `${JSON.stringify(name)} cannot be the name of a parameter for the server`);
@@ -87,7 +104,15 @@ describe('A key of a config object', () => {
   });
 
   it('with a dot, or one of the three with capitals, goes to the server', () => {
-    for (const name of ['my.setting', 'My.Setting', 'pasword.x', 'DateStyle', 'IntervalStyle', 'TimeZone']) {
+    for (const name of [
+      'request.jwt.claims',
+      'my.setting',
+      'My.Setting',
+      'pasword.x',
+      'DateStyle',
+      'IntervalStyle',
+      'TimeZone'
+    ]) {
       assert.deepEqual(parametersOf(name), { [name]: '1' });
     }
   });

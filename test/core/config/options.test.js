@@ -138,15 +138,17 @@ describe('options', () => {
 });
 
 describe('require_auth', () => {
-  const all = ['none', 'password', 'md5', 'scram-sha-256'];
+  const all = ['none', 'password', 'md5', 'scram-sha-256', 'oauth'];
   const lists = [
     ['', all, [], null],
     ['scram-sha-256', ['scram-sha-256'], ['scram-sha-256'], 'scram-sha-256'],
     ['none', ['none'], ['none'], 'none'],
     ['password,md5', ['password', 'md5'], ['password', 'md5'], null],
-    ['scram-sha-256,oauth', ['scram-sha-256'], ['scram-sha-256'], null],
-    ['!password', ['none', 'md5', 'scram-sha-256'], [], null],
-    ['!none,!password,!md5', ['scram-sha-256'], [], null],
+    ['oauth', ['oauth'], ['oauth'], 'oauth'],
+    ['scram-sha-256,gss', ['scram-sha-256'], ['scram-sha-256'], null],
+    ['scram-sha-256,oauth', ['scram-sha-256', 'oauth'], ['scram-sha-256', 'oauth'], null],
+    ['!password', ['none', 'md5', 'scram-sha-256', 'oauth'], [], null],
+    ['!none,!password,!md5,!oauth', ['scram-sha-256'], [], null],
     ['!gss,!sspi', all, [], null]
   ];
   for (const [value, allowed, named, single] of lists) {
@@ -175,6 +177,6 @@ describe('require_auth', () => {
 
   it('is refused when it leaves no method that we have', () => {
     assert.throws(() => parse('require_auth', 'gss'), /allows no method that is supported: "gss"/);
-    assert.throws(() => parse('require_auth', '!none,!password,!md5,!scram-sha-256'), /allows no method/);
+    assert.throws(() => parse('require_auth', '!none,!password,!md5,!scram-sha-256,!oauth'), /allows no method/);
   });
 });
