@@ -17,6 +17,14 @@ const LONGEST_PAUSE = 5000;
 /** Descriptions, which the changes refer to. */
 const DESCRIPTIONS = new Set(['relation', 'type', 'origin']);
 
+/**
+ * Ends the time limits of a session, some of which older servers do not have. While a snapshot is read, its connection
+ * is idle in a transaction; a new slot waits for the end of running transactions; and a change is decoded in a
+ * transaction, which takes as long as its reader.
+ */
+const NO_LIMITS = `SELECT set_config(name, '0', false) FROM pg_settings WHERE name IN ('statement_timeout',
+  'lock_timeout', 'transaction_timeout', 'idle_session_timeout', 'idle_in_transaction_session_timeout')`;
+
 /** The reason of `break` and `return`. */
 const ENDED = new Error('the loop has ended');
 
@@ -52,8 +60,8 @@ async function prepare(client, names, slot) {
     if (error.code !== '42501') throw error;
     throw new UsageError(`${error.message}: give the role the right with ALTER ROLE … REPLICATION`, error.code, error);
   });
-  const [level, publications, slots] =
-    await client.simpleQuery(`SELECT current_setting('wal_level'); SELECT pubname FROM pg_publication;
+  const [, level, publications, slots] =
+    await client.simpleQuery(`${NO_LIMITS}; SELECT current_setting('wal_level'); SELECT pubname FROM pg_publication;
     SELECT FROM pg_replication_slots WHERE slot_name = '${slot}'`);
   const [[found]] = level.arrays;
   if (found !== 'logical')
@@ -77,11 +85,12 @@ async function createSlot(client, slot) {
   return row.snapshot_name;
 }
 
-/** Gives the function a transaction on a connection of its own, which sees the snapshot. */
+/** Gives the function a transaction on a connection of its own, which sees the snapshot and may take any time. */
 async function readSnapshot(config, name, read) {
   const reader = new Client(config);
   try {
     await reader.connect();
+    await reader.simpleQuery(NO_LIMITS);
     await reader.transaction(
       async tx => {
         await tx.simpleQuery(`SET TRANSACTION SNAPSHOT '${name}'`);

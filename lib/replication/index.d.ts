@@ -116,7 +116,8 @@ export interface ChangesOptions<D extends boolean = true> {
   slot?: string | undefined;
   /**
    * Called when a slot was made, before its first change, with a transaction that sees what was committed before the
-   * slot begins. If it rejects, so does the loop, and no lasting slot is left. Default: none.
+   * slot begins. The server's time limits do not hold for it. If it rejects, so does the loop, and no lasting slot is
+   * left. Default: none.
    */
   snapshot?: ((tx: Session<D>) => void | Promise<void>) | undefined;
   /** What values are, as in queries. Default: the config's `decode`, else true. */

@@ -62,7 +62,8 @@ const FOLLOWED = {
   "the guide's trigger": (config, pool) => pool.listen('changes')
 };
 
-describe('Inheritance', () => {
+describe('Inheritance', function () {
+  this.timeout(60000);
   let server;
   const lives = {};
   const triggers = async () => {
