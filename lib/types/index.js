@@ -3,16 +3,16 @@
 
 // npx quickgres types: types of the SQL in a program, from a database, which is asked about each text and runs none.
 
-const { randomBytes } = require('node:crypto');
 const fs = require('node:fs');
 const path = require('node:path');
-const { parseArgs } = require('node:util');
-const { Client, ConnectionError } = require('../..');
+const { isDeepStrictEqual, parseArgs } = require('node:util');
+const { ConnectionError } = require('../..');
+const { Changes } = require('./changes');
 const { literalsOf } = require('./literals');
+const { connect, Stopped, withDatabase } = require('./scratch');
+const { readText, walk } = require('./sources');
+const { statementsOf } = require('./statements');
 const { Typing } = require('./typing');
-const { parseConninfo } = require('../core/config');
-
-const NAME = 'quickgres types';
 
 const USAGE = `npx quickgres types [options] [files and folders]
   --out FILE     the file to write (default: queries.d.ts)
@@ -20,6 +20,7 @@ const USAGE = `npx quickgres types [options] [files and folders]
   --strict       checks values as well
   --schema FILE  asks a new database, in which it has run this file; may be repeated
   --list         names each call whose text is not known
+  --watch        writes the file again at each change of a source or a file of the schema
 It reads the files of JavaScript and TypeScript in the folders, by default in the current one, but for node_modules.
 The database is that of DATABASE_URL, or of PGHOST, PGUSER and the others.`;
 const OPTIONS = {
@@ -28,31 +29,18 @@ const OPTIONS = {
   strict: { type: 'boolean' },
   schema: { type: 'string', multiple: true },
   list: { type: 'boolean' },
+  watch: { type: 'boolean' },
   help: { type: 'boolean' }
 };
 const SETTINGS = ['columns', 'types', 'names'];
-const SOURCE = /(?<!\.d)\.[cm]?[jt]sx?$/;
-
-/** Commands of psql in the files of pg_dump. */
-const OF_PSQL = /^\\(?:un)?restrict .*$/gm;
 
 /** Connections that ask. */
 const CONNECTIONS = 4;
 
-function filesIn(name) {
-  if (!fs.statSync(name).isDirectory()) return [name];
-  return fs
-    .readdirSync(name, { withFileTypes: true })
-    .filter(each => (each.isDirectory() ? !/^\.|^node_modules$/.test(each.name) : SOURCE.test(each.name)))
-    .map(each => path.join(name, each.name))
-    .filter(each => fs.existsSync(each)) // an editor's lock is a link to nothing
-    .flatMap(filesIn);
-}
-
 /** @returns {string} file:line:column of a literal, or of what is some characters behind its quote */
-function placeOf({ file, token: { line, column, parts } }, offset) {
+function placeOf({ file, text, token: { line, column } }, offset) {
   if (offset === undefined) return `${file}:${line}:${column}`;
-  const before = parts[0].slice(0, offset).split('\n');
+  const before = text.slice(0, offset).split('\n');
   return `${file}:${line + before.length - 1}:${before.length > 1 ? before.at(-1).length + 1 : column + 1 + offset}`;
 }
 
@@ -68,79 +56,19 @@ function complaint(literal, error) {
   return `${placeOf(literal, offset)} - ${error.message}${where}${error.hint ? `\n  ${error.hint}` : ''}`;
 }
 
-/**
- * A connection string with other options in place of its own. No text of it is edited, since a database, for example,
- * has more than one place in a URL.
- * @param {string} string a URL or libpq's `key=value`
- * @param {Object<string, string>} options by libpq's names
- */
-function changed(string, options) {
-  const all = [...parseConninfo(string), ...Object.entries(options)]; // the last one of a name counts
-  return all.map(([name, value]) => `${name}='${value.replace(/['\\]/g, '\\$&')}'`).join(' ');
-}
-
-/**
- * @param {string} url
- * @param {string} [database] the one to be in: a pooler may lead everywhere to one of its own
- * @returns {Promise<Client>} connected
- */
-async function connect(url, database) {
-  const client = new Client(changed(url, { ...(database && { dbname: database }), fallback_application_name: NAME }));
-  try {
-    await client.connect();
-    if (database === undefined) return client;
-    const { name } = (await client.query('SELECT pg_catalog.current_database() AS name')).one();
-    if (name === database) return client;
-    throw new Error(`connecting to the database ${database} led to ${name}: is there a pooler? Connect to the server`);
-  } catch (error) {
-    client.destroy();
-    throw error;
-  }
-}
-
-/** Runs the SQL of a file in a session of its own. */
-async function runScript(url, database, { file, text }) {
-  const client = await connect(url, database);
-  try {
-    await client.simpleQuery(text.replace(OF_PSQL, ''));
-  } catch (error) {
-    throw new Error(`${file}:${error.at?.line ?? 1} - ${error.message}`, { cause: error });
-  } finally {
-    await client.end();
-  }
-}
-
-/** Calls a function with a new database in which the scripts have run, and which ends with it. */
-async function withDatabase(url, scripts, work) {
-  const database = `quickgres_types_${randomBytes(8).toString('hex')}`;
-  const stopped = new Promise((resolve, reject) => {
-    for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => reject(new Error(`stopped by ${signal}`)));
-  });
-  stopped.catch(() => {}); // when nothing of it is left to stop
-  const one = changed(url, { load_balance_hosts: 'disable' }); // of several servers
-  const admin = await connect(one);
-  try {
-    await admin.query(`CREATE DATABASE ${database} TEMPLATE template0`);
-    for (const script of scripts) await Promise.race([runScript(one, database, script), stopped]);
-    return await Promise.race([work(one, database), stopped]);
-  } finally {
-    await admin.query(`DROP DATABASE IF EXISTS ${database} WITH (FORCE)`);
-    await admin.end();
-  }
-}
-
 /** @returns {Promise<{lines: Map<string, string>, errors: string[]}>} the declaration of each text, by its name */
 async function ask(url, database, texts, settings, isStrict) {
   const clients = [];
   const lines = new Map();
+  const open = async () => clients.push(await connect(url, database));
   try {
-    for (let i = 0; i < CONNECTIONS; i++) clients.push(await connect(url, database));
+    await open();
     const typing = new Typing(clients, settings);
     await typing.load();
-    const asked = new Map(texts.map(({ text }) => [text, typing.of(text)]));
-    const answers = new Map(
-      await Promise.all(Array.from(asked, async ([text, promise]) => [text, await promise.catch(error => ({ error }))]))
-    );
+    for (let i = 1; i < CONNECTIONS; i++) await open(); // just before they are needed: a server may end idle ones
+    const different = [...new Set(texts.map(({ text }) => text))];
+    const found = await Promise.all(different.map(text => typing.of(text).catch(error => ({ error }))));
+    const answers = new Map(different.map((text, index) => [text, found[index]]));
     const errors = texts
       .map(literal => {
         const { error, values, row } = answers.get(literal.text);
@@ -182,24 +110,50 @@ function compare(out, content, lines, texts, isStrict) {
 function settingsIn(file) {
   let settings = {};
   try {
-    ({ quickgres: settings = {} } = JSON.parse(fs.readFileSync(file, 'utf8')));
+    ({ quickgres: settings = {} } = JSON.parse(readText(file)));
   } catch (error) {
     if (error.code !== 'ENOENT') throw new Error(`${file}: ${error.message}`, { cause: error });
   }
+  const isMap = value => typeof value === 'object' && value !== null && !Array.isArray(value);
+  const check = (isSo, what) => {
+    if (!isSo) throw new Error(`${file}: quickgres ${what}`);
+  };
+  check(isMap(settings), 'must be an object');
   const unknown = Object.keys(settings).find(name => !SETTINGS.includes(name));
-  if (unknown === undefined) return settings;
-  throw new Error(`${file}: quickgres has an unknown setting ${unknown}; there are ${SETTINGS.join(', ')}`);
+  check(unknown === undefined, `has an unknown setting ${unknown}; there are ${SETTINGS.join(', ')}`);
+  const { columns = {}, types = {}, names = 'camel' } = settings;
+  for (const [name, map] of Object.entries({ columns, types }))
+    check(
+      isMap(map) && Object.values(map).every(type => typeof type === 'string'),
+      `${name} must have types as strings`
+    );
+  check(names === 'camel', 'names must be "camel"');
+  return settings;
+}
+
+/** @returns {Statement[]} of a file of SQL. @throws {Error} for one that must not be run */
+function scriptIn(file) {
+  const statements = statementsOf(readText(file));
+  const bad = statements.find(({ wrong }) => wrong !== undefined);
+  if (bad) throw new Error(`${file}:${bad.line} - ${bad.wrong}`);
+  return { file, statements };
+}
+
+/** @returns {object} all that decides about the types, beside the database */
+function read({ schema }, names) {
+  const { files, folders } = walk(names);
+  return {
+    folders,
+    scripts: schema?.map(scriptIn),
+    settings: settingsIn('package.json'),
+    sources: new Map(files.map(file => [file, readText(file)]))
+  };
 }
 
 /** @returns {Promise<boolean>} whether all is well */
-async function types({ check, out, schema, list, strict }, names) {
-  const files = names.flatMap(filesIn);
-  const { texts, others } = literalsOf(new Map(files.map(file => [file, fs.readFileSync(file, 'utf8')])));
-  const url = process.env.DATABASE_URL ?? '';
-  const settings = settingsIn('package.json');
-  const scripts = schema?.map(file => ({ file, text: fs.readFileSync(file, 'utf8') }));
-  const work = (to, database) => ask(to, database, texts, settings, strict);
-  const { lines, errors } = await (scripts ? withDatabase(url, scripts, work) : work(url));
+async function update({ check, out, list, strict }, { settings, sources }, url, database) {
+  const { texts, others } = literalsOf(sources);
+  const { lines, errors } = await ask(url, database, texts, settings, strict);
   const declared = [...lines.values()].sort().join('\n');
   const content = `// Made by: npx quickgres types
 import type { Value, Values } from 'quickgres';
@@ -211,14 +165,75 @@ ${declared}
 }
 `;
   if (check) errors.push(...compare(out, content, lines, texts, strict));
-  else fs.writeFileSync(out, content);
+  else if (!fs.existsSync(out) || fs.readFileSync(out, 'utf8') !== content) fs.writeFileSync(out, content);
   for (const each of errors) console.error(each);
   const counts = new Map();
   for (const { why } of others) counts.set(why, (counts.get(why) ?? 0) + 1);
   const unknown = Array.from(counts, ([why, count]) => `${count} ${why}`).join(', ');
-  console.log(`${lines.size} texts in ${files.length} files have types${unknown && `; calls without: ${unknown}`}`);
+  console.log(`${lines.size} texts in ${sources.size} files have types${unknown && `; calls without: ${unknown}`}`);
   if (list) for (const each of others) console.log(`${placeOf(each)} - ${each.method}: ${each.why}`);
   return errors.length === 0;
+}
+
+/** Calls a function with the database to ask. */
+const inDatabase = ({ scripts }, work) => {
+  const url = process.env.DATABASE_URL ?? '';
+  return scripts ? withDatabase(url, scripts, work) : work(url);
+};
+
+/** Updates the types at each change, until a signal comes. The database stays until a file of the schema changes. */
+async function follow(options, names) {
+  const changes = new Changes();
+  const readNow = () => {
+    const now = read(options, names);
+    changes.in(['.', ...now.folders, ...[...names, ...(options.schema ?? [])].map(name => path.dirname(name))]);
+    return now;
+  };
+  const complain = error => {
+    if (error instanceof Stopped) throw error;
+    console.error(error.message);
+  };
+  const after = async last => {
+    for (;;) {
+      await changes.next();
+      try {
+        const now = readNow();
+        if (!isDeepStrictEqual({ ...now, folders: last.folders }, last)) return now;
+      } catch (error) {
+        complain(error);
+      }
+    }
+  };
+  let program = readNow();
+  try {
+    for (;;) {
+      const { scripts } = program;
+      const work = async (url, database) => {
+        do {
+          await update(options, program, url, database).catch(complain);
+          program = await after(program);
+        } while (isDeepStrictEqual(program.scripts, scripts));
+      };
+      try {
+        await inDatabase(program, work);
+      } catch (error) {
+        complain(error);
+        program = await after(program);
+      }
+    }
+  } finally {
+    changes.close();
+  }
+}
+
+/** @returns {Promise<boolean>} whether all is well */
+async function types(options, names) {
+  const folder = path.dirname(options.out);
+  if (!fs.existsSync(folder)) throw new Error(`--out ${options.out}: there is no folder ${folder}`);
+  if (options.watch && options.check) throw new Error('--check writes nothing, so it does not go with --watch');
+  if (options.watch) return follow(options, names);
+  const program = read(options, names);
+  return inDatabase(program, (url, database) => update(options, program, url, database));
 }
 
 async function main([command, ...args]) {

@@ -23,6 +23,10 @@ const SKIPPED = /^(?:\s|\/[/*])/;
 const WORD = /^[\w$\u0080-\uffff]/;
 /** Behind these a slash begins a regular expression. */
 const BEFORE_REGEX = /^(?:[(,=:[!&|?{};+*%~^>-]|return|typeof|case|in|of|do|else|void|yield|await|delete|new|throw)$/;
+/** In front of parentheses behind which a statement begins, and no operator can be. */
+const HEADS = new Set(['if', 'while', 'for', 'with']);
+/** A call in what was taken for a string: in JSX, apostrophes of the text around it may hide it. */
+const HIDDEN = /\.(query|cursor|startQuery|copyTo|copyFrom|batch|queryTo|respond)\s*\(/;
 /** Behind these a literal is a part of something longer. */
 const CONTINUES = /^[+.[(?]$/;
 const OPENERS = { ')': '(', ']': '[', '}': '{' };
@@ -55,12 +59,19 @@ function endOf(source, from, quote) {
   return source.length;
 }
 
+/** Whether a parenthesis is that of `if (…)`, `for await (…)` and the like, but not of a method with such a name. */
+function isHead(tokens, index) {
+  const at = tokens[index - 1]?.value === 'await' ? index - 2 : index - 1;
+  return HEADS.has(tokens[at]?.value) && tokens[at - 1]?.value !== '.';
+}
+
 /**
  * @typedef {object} Token
  * @property {string} value a word, a mark, or the quote of a literal
  * @property {number} line
  * @property {number} column
  * @property {boolean} isIgnored by a comment
+ * @property {boolean} [isHead] of a parenthesis: a statement is behind it
  * @property {number} [next] index of the token behind a literal, or behind the end of a bracket
  * @property {string[]} [parts] of a literal: as they are in the source
  * @property {Array<Token|undefined>} [holes] of a template: the tokens in `${…}`, if they are one each
@@ -89,7 +100,8 @@ function tokensOf(source) {
   };
   const literal = token => {
     const { value } = token;
-    const isRegex = value === '/' && BEFORE_REGEX.test(tokens.at(-1)?.value ?? '(');
+    const last = tokens.at(-1);
+    const isRegex = value === '/' && (last?.isHead || BEFORE_REGEX.test(last?.value ?? '('));
     if ((!isRegex && value !== "'" && value !== '"') || at < unclosed[value]) return false;
     const end = endOf(source, at + 1, value);
     if (source[end] !== value) {
@@ -117,6 +129,8 @@ function tokensOf(source) {
     at += value.length;
     const next = tokens.push(token);
     if (inside) inside.next = next;
+    if (value === ')') token.isHead = inside?.isHead;
+    if (value === '(') token.isHead = isHead(tokens, next - 1);
     if (value === '(' || value === '[' || value === '{') open.push(token);
   };
 
@@ -190,8 +204,9 @@ class Finder {
   }
 
   #walk(scope, isSearch) {
-    scope.tokens.forEach(({ value }, index) => {
+    scope.tokens.forEach(({ value, parts }, index) => {
       if (value === 'const') this.#constant(scope, index);
+      else if (isSearch && parts && value !== '`') this.#hidden(scope, index);
       else if (isSearch && value === 'sql') this.#named(scope, index);
       else if (isSearch && METHODS.has(value)) this.#call(scope, index);
     });
@@ -238,6 +253,12 @@ class Finder {
     const [head, ...parts] = token.parts;
     const text = head + parts.map((part, at) => `$${at + 1}${/^\d/.test(part) ? ' ' : ''}${part}`).join('');
     this.#add(file, token, cooked(text), cooked(name.parts[0]));
+  }
+
+  #hidden({ file, tokens }, index) {
+    const token = tokens[index];
+    const [, method] = HIDDEN.exec(token.parts[0]) ?? [];
+    if (method && !token.isIgnored) this.others.push({ file, token, method, why: 'in quotes' });
   }
 
   #call(scope, index) {

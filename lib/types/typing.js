@@ -161,14 +161,12 @@ class Typing {
     const said = new Set([...text.matchAll(SAID)].flatMap(([, names]) => names.split(',').map(name => name.trim())));
     const row = new Map(
       columns.map((column, index) => {
-        const isSure = sure.columns[index] || said.delete(column.name);
-        return [
-          column.name,
-          `${JSON.stringify(this.#nameOf(column.name))}: ${this.#columnType(column)}${isSure ? '' : ' | null'}`
-        ];
+        const name = this.#nameOf(column.name); // of several columns with a name, a row has the last one
+        const isSure = sure.columns[index] || said.has(column.name);
+        return [name, `${JSON.stringify(name)}: ${this.#columnType(column)}${isSure ? '' : ' | null'}`];
       })
     );
-    const wrong = [...said].find(name => !row.has(name));
+    const wrong = [...said].find(name => !columns.some(column => column.name === name));
     if (wrong !== undefined) throw new TypeError(`the comment "not null" names ${wrong}, which is no column`);
     return {
       values: params.map(

@@ -10,7 +10,9 @@ const { promisify } = require('node:util');
 const { Client } = require('../..');
 const { Pool } = require('../../lib/pool');
 const { Typing } = require('../../lib/types/typing');
+const { startProxy } = require('pg-test-fixtures');
 const { sharedServer } = require('../support');
+const { until } = require('../support/kit');
 
 const COMMAND = path.join(__dirname, '../../lib/types/index.js');
 const SCHEMA = path.join(__dirname, 'schema.sql');
@@ -123,6 +125,9 @@ declare module 'quickgres' {
     write('app.js', "pool.query('SELECT 1 AS user_id, 2 AS a_1')");
     assert.equal((await run()).code, 0);
     assert.match(Object.values(declared())[0], /"userId": .*"a_1": /);
+    write('app.js', `pool.query('SELECT 1 AS user_id, now() AS "userId", 3 AS b -- not null: user_id')`);
+    assert.equal((await run()).code, 0);
+    assert.match(read(), /row: \{ "userId": Date \| string; "b": number \}/);
   });
 
   it('takes types of columns, and those of own decoders, from package.json', async () => {
@@ -154,6 +159,16 @@ declare module 'quickgres' {
       1,
       'package.json: quickgres has an unknown setting colums; there are columns, types, names\n'
     ]);
+    for (const [quickgres, said] of [
+      [5, 'must be an object'],
+      [null, 'must be an object'],
+      [{ names: 'snake' }, 'names must be "camel"'],
+      [{ types: ['a', 1] }, 'types must have types as strings'],
+      [{ columns: { 'people.data': {} } }, 'columns must have types as strings']
+    ]) {
+      write('package.json', JSON.stringify({ quickgres }));
+      assert.deepEqual(await complaint(), [1, `package.json: quickgres ${said}\n`]);
+    }
     write('package.json', '{');
     assert.match((await complaint())[1], /package\.json: /);
   });
@@ -376,25 +391,232 @@ declare module 'quickgres' {
     });
   });
 
-  it('notices that a schema file is missing before it connects', async () => {
-    write('app.js', '');
-    const { code, stderr } = await run(['--schema', 'none.sql'], { DATABASE_URL: 'postgres://127.0.0.1:1/none' });
-    assert.deepEqual([code, stderr], [1, "ENOENT: no such file or directory, open 'none.sql'\n"]);
+  describe('the database of --schema is gone', () => {
+    const databases = () => server.sql("SELECT datname FROM pg_database WHERE datname LIKE 'quickgres%'");
+    const env = () => ({ DATABASE_URL: server.url });
+    const isRunning = async text =>
+      (await server.sql(`SELECT FROM pg_stat_activity WHERE query LIKE '${text}%' AND datname LIKE 'quickgres%'`))
+        .length > 0;
+    afterEach(async () => {
+      assert.deepEqual(await databases(), []);
+      await server.sql('ALTER SYSTEM RESET ALL');
+      await server.sql('SELECT pg_reload_conf()');
+    });
+
+    for (const [name, signals] of Object.entries({
+      SIGINT: ['SIGINT'],
+      SIGTERM: ['SIGTERM'],
+      SIGHUP: ['SIGHUP'],
+      'SIGINT, twice': ['SIGINT', 'SIGINT'],
+      'all of them': ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGINT', 'SIGTERM']
+    })) {
+      it(`after ${name} while a file runs`, async () => {
+        write('endless.sql', 'SELECT 1;\nSELECT pg_sleep(1000)');
+        const running = run(['--schema', 'endless.sql'], env());
+        await until(() => isRunning('SELECT pg_sleep(1000)'), 'the file does not run');
+        for (const each of signals) running.child.kill(each);
+        const { code, stderr } = await running;
+        assert.equal(code, 1);
+        assert.match(stderr, /^stopped by SIG(?:INT|TERM|HUP)\n$/);
+        if (signals.length === 1) assert.equal(stderr, `stopped by ${signals[0]}\n`);
+      });
+
+      it(`after ${name} while it is made`, async () => {
+        write('one.sql', 'SELECT 1');
+        // CREATE DATABASE waits for what is connected to its template.
+        await server.sql('ALTER DATABASE template0 ALLOW_CONNECTIONS true');
+        const other = new Client({ ...server.config, database: 'template0' });
+        await other.connect();
+        try {
+          const running = run(['--schema', 'one.sql'], env());
+          const isWaiting = async () =>
+            (
+              await server.sql(
+                "SELECT FROM pg_stat_activity WHERE query LIKE 'CREATE DATABASE quickgres%' AND state = 'active'"
+              )
+            ).length > 0;
+          await until(isWaiting, 'it is not made');
+          for (const each of signals) running.child.kill(each);
+          await other.end();
+          assert.match((await running).stderr, /^stopped by SIG(?:INT|TERM|HUP)\n$/);
+        } finally {
+          await other.end();
+          await server.sql('ALTER DATABASE template0 ALLOW_CONNECTIONS false');
+        }
+      });
+    }
+
+    it('if the server ends sessions that are idle while a file runs, and in any other time', async () => {
+      await server.sql("ALTER SYSTEM SET idle_session_timeout = '100ms'");
+      await server.sql('SELECT pg_reload_conf()');
+      write('slow.sql', 'CREATE TABLE slow (id int NOT NULL); SELECT pg_sleep(0.5)');
+      write('app.js', "pool.query('SELECT id FROM slow')");
+      assert.deepEqual(await run(['--schema', 'slow.sql'], env()), {
+        code: 0,
+        stdout: '1 texts in 1 files have types\n',
+        stderr: ''
+      });
+    });
+
+    /** Files and arguments, and what the command says. */
+    const WRONG = {
+      'a syntax error': [{ 'a.sql': 'SELECT 1;\nCREATE TABEL x ();' }, 'a.sql:2 - syntax error at or near "TABEL"'],
+      'an error without a position': [
+        { 'a.sql': '\n\nCREATE TABLE a ();\n-- b\nCREATE TABLE a ();\n' },
+        'a.sql:5 - relation "a" already exists'
+      ],
+      'an error inside of a function': [
+        { 'a.sql': 'SELECT 1;\nDO $$\nBEGIN\n  RAISE division_by_zero;\nEND $$' },
+        'a.sql:2 - division_by_zero'
+      ],
+      'an error behind others': [{ 'a.sql': 'SELECT 1;\nSELECT 1/0;\nSELECT x' }, 'a.sql:2 - division by zero'],
+      'an error on a later line of its statement': [
+        { 'a.sql': "\ufeffSELECT '\n\u{1f418}';\nSELECT 1,\n  '\u{1f418}', x" },
+        'a.sql:4 - column "x" does not exist'
+      ],
+      'a block that stays open': [{ 'a.sql': 'BEGIN;\nSELECT 1;' }, 'a.sql:2 - COMMIT is missing'],
+      'a command of psql': [
+        { 'a.sql': 'SELECT 1;\n\\connect named' },
+        'a.sql:2 - \\connect named is a command of psql: leave it out'
+      ],
+      'DROP DATABASE': [
+        { 'a.sql': '\nDROP DATABASE types;' },
+        'a.sql:2 - DROP DATABASE reaches beyond the database: leave it out'
+      ],
+      'a NUL': [{ 'a.sql': 'SELECT 1;\nSELECT \0' }, 'a.sql:2 - '],
+      'a wrong text': [{ 'a.js': "\npool.query('SELECT x')" }, 'a.js:2:20 - column "x" does not exist'],
+      'a wrong text, three times': [
+        { 'a.js': "pool.query('SELECT x'); pool.query('SELECT x')", 'b.js': "pool.query('SELECT x')" },
+        'a.js:1:20 - column "x" does not exist\na.js:1:44 - column "x" does not exist\nb.js:1:20 - column "x" does not exist'
+      ],
+      'a wrong comment': [
+        { 'a.js': "pool.query('SELECT 1 AS a -- not null: b')" },
+        'a.js:1:12 - the comment "not null" names b, which is no column'
+      ],
+      'a wrong comment, twice': [
+        {
+          'a.js': "const T = 'SELECT 1 AS a -- not null: b'; pool.query(T); pool.query('SELECT 1 AS a -- not null: b')"
+        },
+        'a.js:1:11 - the comment "not null" names b, which is no column\n' +
+          'a.js:1:69 - the comment "not null" names b, which is no column'
+      ],
+      'a text of a file with CR and LF': [
+        { 'a.js': 'pool.query(`\r\n  SELECT\r\n  x`)' },
+        'a.js:3:3 - column "x" does not exist'
+      ]
+    };
+    for (const [name, [files, said]] of Object.entries(WRONG)) {
+      it(`after ${name}, whose place is in the error`, async () => {
+        write('a.sql', 'SELECT 1');
+        for (const [file, text] of Object.entries(files)) write(file, text);
+        const { code, stderr } = await run(['--schema', 'a.sql'], env());
+        assert.equal(code, 1);
+        assert.equal(stderr.slice(0, said.length), said);
+        assert.ok(!/^ +at |node:/m.test(stderr), stderr);
+      });
+    }
   });
 
-  it('drops that database when it is stopped', async () => {
-    write('endless.sql', 'SELECT pg_sleep(1000)');
-    const running = run(['--schema', 'endless.sql'], { DATABASE_URL: server.url });
-    while (
-      (
-        await server.sql(
-          "SELECT FROM pg_stat_activity WHERE query = 'SELECT pg_sleep(1000)' AND datname LIKE 'quickgres%'"
-        )
-      ).length === 0
+  it('--schema takes whatever a server takes, statement by statement', async () => {
+    write(
+      'one.sql',
+      `\ufeff-- a; b
+CREATE TABLE a (id int NOT NULL, name text); CREATE INDEX CONCURRENTLY ON a (id);
+BEGIN; CREATE TABLE b (id int); COMMIT;
+CREATE FUNCTION f(int) RETURNS int BEGIN ATOMIC SELECT CASE $1 WHEN 1 THEN 2 ELSE 3 END; SELECT $1; END;
+CREATE OR REPLACE PROCEDURE p() LANGUAGE plpgsql AS $body$ BEGIN COMMIT; INSERT INTO b VALUES (';'::text::"char"::int); END; $body$;
+CREATE RULE r AS ON DELETE TO b DO ALSO (DELETE FROM a; NOTIFY a);
+CREATE TYPE t AS ENUM ('a;'); ALTER TYPE t ADD VALUE 'b'; CREATE TABLE c (t t NOT NULL DEFAULT 'b'); /* ; /* ; */ */
+CALL p(); VACUUM a; SELECT set_config('search_path', '', false)`
     );
-    running.child.kill('SIGTERM');
-    assert.deepEqual(await running.then(({ code, stderr }) => [code, stderr]), [1, 'stopped by SIGTERM\n']);
-    assert.deepEqual(await server.sql("SELECT datname FROM pg_database WHERE datname LIKE 'quickgres%'"), []);
+    write('two.sql', 'ALTER TABLE a ADD c int');
+    write('app.js', "pool.query('SELECT a.id, c.t, f(1) FROM a, c')");
+    const { code, stderr } = await run(['--schema', 'one.sql', '--schema', 'two.sql'], { DATABASE_URL: server.url });
+    assert.deepEqual([code, stderr], [0, '']);
+    assert.match(read(), /\{ "id": number; "t": "a;" \| "b"; "f": number \| null \}/);
+  });
+
+  it('--watch writes the file at each change of sources, settings and the schema, in one database, until a signal', async () => {
+    const databases = () => server.sql("SELECT datname FROM pg_database WHERE datname LIKE 'quickgres%'");
+    const written = types => until(() => fs.existsSync(path.join(folder, 'queries.d.ts')) && types.test(read()), types);
+    write('a.sql', 'CREATE TABLE a (id int NOT NULL);');
+    write('app.js', "pool.query('SELECT id FROM a')");
+    const running = run(['--watch', '--schema', 'a.sql'], { DATABASE_URL: server.url });
+    let said = '';
+    running.child.stderr.on('data', text => (said += text));
+    try {
+      await written(/"SELECT id FROM a".*"id": number \}/);
+      const first = await databases();
+      assert.equal(first.length, 1);
+      write('new/more.js', "pool.query('SELECT 1 AS b')");
+      await written(/"SELECT 1 AS b"/);
+      write('new/more.js', "pool.query('SELECT 2 AS c'); pool.query('SELECT x')");
+      await written(/"SELECT 2 AS c"/);
+      await until(() => said.includes('new/more.js:1:49 - column "x" does not exist\n'), 'the error is not said');
+      write('package.json', '{"quickgres": {"columns": {"a.id": "Id"}}}');
+      await written(/"id": Id/);
+      assert.deepEqual(await databases(), first);
+      write('a.sql', 'CREATE TABEL a (id int);');
+      await until(() => said.includes('a.sql:1 - syntax error'), 'the error of the schema is not said');
+      write('a.sql', 'CREATE TABLE a (id int);');
+      await written(/"id": Id \| null/);
+      fs.rmSync(path.join(folder, 'new'), { recursive: true });
+      await until(() => !read().includes('"SELECT 2 AS c"'), 'what is gone stays');
+    } finally {
+      running.child.kill('SIGINT');
+    }
+    const { code, stderr } = await running;
+    assert.deepEqual([code, stderr.split('\n').at(-2)], [1, 'stopped by SIGINT']);
+    assert.deepEqual(await databases(), []);
+  });
+
+  it('notices wrong arguments before it connects', async () => {
+    const DATABASE_URL = 'postgres://127.0.0.1:1/none';
+    for (const [args, said] of [
+      [['--watch', '--check'], '--check writes nothing, so it does not go with --watch'],
+      [['--out', 'nowhere/queries.d.ts'], '--out nowhere/queries.d.ts: there is no folder nowhere'],
+      [['--schema', 'none.sql'], "ENOENT: no such file or directory, open 'none.sql'"],
+      [['nowhere'], "ENOENT: no such file or directory, stat 'nowhere'"]
+    ])
+      assert.deepEqual(await run(args, { DATABASE_URL }).then(({ code, stderr }) => [code, stderr]), [1, `${said}\n`]);
+  });
+
+  it('asks once for a text, wherever it is', async () => {
+    const proxy = await startProxy({ target: server });
+    try {
+      const DATABASE_URL = urlOf({ host: proxy.host, port: proxy.port, database: 'types' });
+      const bytes = [];
+      for (const times of [1, 10_000]) {
+        write('app.js', "pool.query('SELECT id FROM people');\n".repeat(times));
+        const before = proxy.stats.bytes.toServer;
+        assert.equal((await run([], { DATABASE_URL })).code, 0);
+        bytes.push(proxy.stats.bytes.toServer - before);
+      }
+      assert.ok(Math.abs(bytes[0] - bytes[1]) < 100, `${bytes}`);
+    } finally {
+      await proxy.stop();
+    }
+  });
+
+  it('reads each file once, and no pipe, whatever links and pipes there are', async function () {
+    if (process.platform === 'win32') this.skip();
+    write('a/a.ts', "pool.query('SELECT 1')");
+    write('b/b.ts', "pool.query('SELECT 2')");
+    for (const [from, to] of [
+      ['a/b.js', '../b'],
+      ['b/a.js', '../a'],
+      ['a/self.js', 'self.js'],
+      ['b/again.ts', 'b.ts'],
+      ['none.ts', 'nowhere.ts']
+    ])
+      fs.symlinkSync(to, path.join(folder, from));
+    await promisify(execFile)('mkfifo', [path.join(folder, 'a/pipe.js')]);
+    const { code, stdout, stderr } = await run(['.', 'a', 'b/b.ts']);
+    assert.deepEqual([code, stdout, stderr], [0, '2 texts in 2 files have types\n', '']);
+    for (const name of ['a/pipe.js', 'nowhere']) {
+      const { stderr: said } = await run([name]);
+      assert.match(said, name === 'nowhere' ? /ENOENT.*nowhere/ : /^a\/pipe.js is neither a file nor a folder\n$/);
+    }
   });
 
   it('fails once where no database answers', async () => {

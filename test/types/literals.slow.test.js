@@ -2,6 +2,7 @@
 
 const assert = require('node:assert/strict');
 const { literalsOf } = require('../../lib/types/literals');
+const { statementsOf } = require('../../lib/types/statements');
 
 const PIECES = [
   "'",
@@ -67,6 +68,37 @@ describe('A source of 300,000 characters', function () {
         ])
       );
       assert.equal(texts.at(-1).text, 'SELECT 1');
+    });
+  }
+});
+
+describe('A file of SQL with 300,000 characters', () => {
+  for (const piece of [
+    ';',
+    "'",
+    "';",
+    '"',
+    '$$',
+    '$a$;',
+    '$a',
+    '/*',
+    '/* */',
+    '--',
+    '--\n',
+    '\\',
+    '\\restrict a\n',
+    '(',
+    ')',
+    'a;',
+    'a ',
+    'a.',
+    'copy ',
+    'copy a from stdin;',
+    'create function begin atomic ',
+    'create function x() begin atomic case;end;end;'
+  ]) {
+    it(`is divided in linear time, if all of it is ${JSON.stringify(piece)}`, () => {
+      assert.ok(statementsOf(piece.repeat(3e5 / piece.length)).length <= 3e5);
     });
   }
 });

@@ -94,6 +94,13 @@ describe('The literals of a program', () => {
       const s = "pool.query('no')"; x = { '}': '{', [´${'$'}{{ a: '}' }.a}´]: 1 }; return /'/.test(x) ? pool.query('SELECT 2') : 0;`),
       ['SELECT 1', 'SELECT 2']
     );
+    assert.deepEqual(
+      textsOf(String.raw`
+      if (x) /'/.test(x) && pool.query('SELECT 1'); while ((x)) /["]/.exec(pool.query('SELECT 2'));
+      for await (const x of y) /[´'/]/.test(x), pool.query('SELECT 3');
+      (a) / b, pool.query('SELECT 4') / 2; x.if(1) / 2 + pool.query('SELECT 5') / 3; f(/'/, pool.query('SELECT 6'))`),
+      ['SELECT 1', 'SELECT 2', 'SELECT 3', 'SELECT 4', 'SELECT 5', 'SELECT 6']
+    );
   });
 
   it('have the line and column of their quotes', () => {
@@ -126,5 +133,11 @@ describe('The literals of a program', () => {
       ),
       ['not a literal', 'not a literal', 'sql`…`', 'a template with ${…}', 'not a literal']
     );
+  });
+
+  it('are counted where quotes hide a call, as apostrophes of JSX may', () => {
+    assert.deepEqual(othersOf("<p>it's {pool.query('SELECT 1')} Ann's</p>; x = 'not a .query'"), ['in quotes']);
+    // quickgres-ignore is for them as well
+    assert.deepEqual(othersOf("// quickgres-ignore\nx = 'pool.query (1)'"), []);
   });
 });
