@@ -49,4 +49,24 @@ function table(cells) {
   return lines.join('\n');
 }
 
-module.exports = { summary, table };
+/**
+ * Puts the results of cells in the place of their earlier ones.
+ * @param {string} text of the file of results
+ * @param {string} date of this run
+ * @returns {string} the new text
+ */
+function recorded(text, cells, date) {
+  const rows = new Map(
+    Array.from(text.matchAll(/^\| ([^|]+ × [^|]+) \|.*$/gm), ([row, name]) => [name, row]) // heading and rule have no ×
+  );
+  for (const cell of cells) {
+    const name = `${cell.runtime} × ${cell.server}`;
+    const counts = ['passed', 'failed', 'skipped'].map(result => of(cell, result).length);
+    rows.set(name, `| ${[name, ...counts, date].join(' | ')} |`);
+  }
+  const [heading] = text.split(/^\| /m);
+  const list = [...rows.keys()].sort().map(name => rows.get(name));
+  return `${heading}| | passed | failed | skipped | on |\n|---|---|---|---|---|\n${list.join('\n')}\n`;
+}
+
+module.exports = { recorded, summary, table };

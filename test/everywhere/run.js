@@ -9,9 +9,12 @@ const path = require('node:path');
 const { parseArgs } = require('node:util');
 const { FOLDERS, install } = require('../support/folder');
 const { CELLS } = require('./matrix');
-const { summary, table } = require('./report');
+const { recorded, summary, table } = require('./report');
 
 const ROOT = path.join(__dirname, '../..');
+
+/** The last results of each cell. */
+const RESULTS = path.join(__dirname, 'RESULTS.md');
 
 /** A runtime that hangs is ended after so many milliseconds. */
 const LIMIT = 30 * 60000;
@@ -20,7 +23,8 @@ const USAGE = `npm run test:everywhere -- [options] [test files]
   --only a,b    only cells whose name, runtime or server is one of these: ${CELLS.map(({ name }) => name).join(' ')}
   --part ci     the selection for continuous integration
   --no-install  take what is installed in test/everywhere
-  --json file   write the results there`;
+  --json file   write the results there
+  --record      put them into RESULTS.md`;
 
 /**
  * Runs one cell of the matrix.
@@ -76,6 +80,7 @@ async function main() {
       only: { type: 'string' },
       part: { type: 'string' },
       json: { type: 'string' },
+      record: { type: 'boolean' },
       install: { type: 'boolean', default: true },
       help: { type: 'boolean' }
     }
@@ -103,6 +108,10 @@ async function main() {
   };
   await Promise.all([runAll(side), runAll(cells.filter(cell => !side.includes(cell)))]);
   console.log(`\n${table(done)}`);
+  if (values.record) {
+    const [date] = new Date().toISOString().split('T');
+    fs.writeFileSync(RESULTS, recorded(fs.readFileSync(RESULTS, 'utf8'), done, date));
+  }
   if (values.json) fs.writeFileSync(values.json, JSON.stringify(done));
   const failed = done.reduce(
     (sum, { tests, error }) => sum + tests.filter(({ result }) => result === 'failed').length + (error ? 1 : 0),

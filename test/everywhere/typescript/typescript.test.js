@@ -107,12 +107,19 @@ describe('TypeScript', function () {
         );
         fs.writeFileSync(
           path.join(project, 'tsconfig.json'),
-          JSON.stringify({ compilerOptions: { ...STRICT, ...extra(version, options) }, files: ['program.ts', 'entries.ts'] })
+          JSON.stringify({
+            compilerOptions: { ...STRICT, ...extra(version, options) },
+            files: ['program.ts', 'entries.ts']
+          })
         );
         const tsc = path.join(MODULES, `ts-${version}/bin/tsc`);
-        const { stdout = '' } = await promisify(execFile)(process.execPath, [tsc, '--pretty', 'false', '-p', project]).catch(
-          error => error
-        );
+        const { stdout = '' } = await promisify(execFile)(process.execPath, [
+          tsc,
+          '--pretty',
+          'false',
+          '-p',
+          project
+        ]).catch(error => error);
         assert.equal(stdout, '');
       });
     }
