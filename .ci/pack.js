@@ -23,7 +23,8 @@ const FIRST = ['index.js', 'lib/core/config/index.js', 'lib/core/config/conninfo
 const PARSERS = ['client-parser', 'client-parser/live'];
 const LATER = [
   'lib/core/connection/scram.js',
-  'lib/core/requests/own-types.js',
+  'lib/core/pipeline/learn.js',
+  'lib/core/rows/types.js',
   'lib/core/requests/simple-query.js',
   'lib/core/requests/portal.js',
   'lib/core/transaction.js',

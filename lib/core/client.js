@@ -57,7 +57,7 @@ class Client extends Steps {
     super();
     checkNoMore(arguments, 1, 'new Client({ connectionString: url, ssl })');
     this.#config = config;
-    this.#common = { isPooled: false, decoding: rows.decodingOf(config, false) };
+    this.#common = new requests.Common({ isPooled: false, decoding: rows.decodingOf(config, false) });
     /** @type {Object<string, string>} settings that the server reports */
     this.serverParameters = Object.create(null);
     /** @type {Buffer|null} process id and secret, of which a CancelRequest is made */
@@ -75,7 +75,7 @@ class Client extends Steps {
     /** 'new', 'connecting', 'open', 'ending' or 'closed' */
     this.state = 'new';
     this.#ending = this.#connecting = undefined;
-    this.#common.ownTypes = requests.ownTypesFor(this.#config);
+    this.#common.forgetTypes();
     const pipeline = (this.#pipeline = new Pipeline(
       {
         notice: (...message) => this.#message('notice', 'onNotice', ...message),
@@ -151,9 +151,8 @@ class Client extends Steps {
       const config = later.resolve(this.#config, port === undefined ? undefined : { port, host, ssl });
       if (signal.aborted) throw signal.reason;
       pipeline.configure(config);
-      const { ownTypes, silent } = pipeline.common;
-      if (ownTypes?.isKnown === false && !config.parameters.replication)
-        pipeline.putFirst(new requests.OwnTypesRequest(ownTypes));
+      const { decoding, silent } = pipeline.common;
+      if (rows.hasNames(decoding.decode)) pipeline.askFirst([decoding.decode]);
       const connected = later.connect(
         config,
         {

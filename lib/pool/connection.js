@@ -32,6 +32,7 @@ class Connection {
   #idle = 0;
   #reads;
   #isOnly; // no other one could answer sooner
+  #isMeasured = false; // a Sync was sent to know the round trip
   #lifetime;
   #before = null; // the last request before its owner's
   /** The shortest time of an answer, in milliseconds. */
@@ -125,11 +126,16 @@ class Connection {
     this.state = OWNED;
     this.users = 0;
     this.since = since;
+  }
+
+  /** Measures the round trip with the first query: a console that takes no Sync is asked by simpleQuery alone. */
+  #ping(now) {
+    this.#isMeasured = true;
     const { held, maxPipeline } = this.pipeline;
     // No rule needs it, a request would wait for it, or the server has closed the connection.
     if (this.#isOnly || held || maxPipeline < Infinity || !this.isOpen) return;
     ping(this.pipeline).then(
-      () => this.#measured(performance.now() - since),
+      () => this.#measured(performance.now() - now),
       () => {}
     );
   }
@@ -149,6 +155,7 @@ class Connection {
     use.since = now;
     const { known } = use;
     if (known === undefined) return;
+    if (!this.#isMeasured) this.#ping(now);
     use.average = known.average;
     use.variance = known.difference ** 2;
     this.#expect(use.average, use.variance);

@@ -366,7 +366,6 @@ class Connections {
       each.expires = 0;
       this.#look(each);
     }
-    if (this.common.ownTypes !== undefined) this.common.ownTypes.isKnown = false;
     this.#serve();
   }
 

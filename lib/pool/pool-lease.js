@@ -11,7 +11,7 @@ const {
 } = require('../core/pipeline');
 const { checkConfig } = require('../core/config');
 const { keep } = require('../core/options');
-const { ownTypesFor } = require('../core/requests');
+const { Common } = require('../core/requests');
 const { checkDecode, decodingOf } = require('../core/rows');
 const { Connections } = require('./connections');
 const { KnownTexts } = require('./known-texts');
@@ -58,11 +58,7 @@ class PoolLease extends Connections {
     /** How long texts need; a request of a pool of one has no other connection. */
     this.knownTexts = options.size > 1 ? new KnownTexts() : undefined;
     /** See Pipeline. */
-    this.common = {
-      ...options.common,
-      decoding: decodingOf(config, true),
-      ownTypes: ownTypesFor(config)
-    };
+    this.common = new Common({ ...options.common, decoding: decodingOf(config, true) });
   }
 
   keep(text, values) {

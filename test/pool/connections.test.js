@@ -875,7 +875,7 @@ describe('The connections of a pool', () => {
         message('E', 'SFATAL\0VFATAL\0C57P01\0Mthe end\0\0')
       );
     }).listen();
-    const pool = await opened({ size: 1 }, { ...fake.config, fetch_types: false });
+    const pool = await opened({ size: 1 }, { ...fake.config });
     const [{ cmd }] = await pool.simpleQuery('INSERT INTO t VALUES (1)');
     assert.equal(cmd, 'INSERT');
     await pool.end();
@@ -889,7 +889,7 @@ describe('The connections of a pool', () => {
       conversation.say(GREETING, ++openings === 1 ? message('?') : '');
       for (;;) conversation.say((await conversation.read()).type === 'Q' ? commandComplete('SET') : '', ANSWER.ready);
     }).listen();
-    const pool = await opened({ size: 2 }, { ...fake.config, fetch_types: false });
+    const pool = await opened({ size: 2 }, { ...fake.config });
     await assert.rejects(pool.simpleQuery('SET x.y = 1'), /no connection: protocol violation/);
     assert.equal((await pool.simpleQuery('SET x.y = 1'))[0].cmd, 'SET');
     await pool.end();

@@ -250,8 +250,7 @@ class FakeServer {
       port: this.port,
       user: 'someone',
       database: 'd',
-      connect_timeout: 20,
-      fetch_types: false
+      connect_timeout: 20
     };
     return this;
   }

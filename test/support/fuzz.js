@@ -286,8 +286,7 @@ async function client(random) {
     database: 'x',
     sslmode: 'disable',
     socket,
-    connect_timeout: 5,
-    fetch_types: false
+    connect_timeout: 5
   });
   const connecting = instance.connect();
   const works = kinds.map(kind => {

@@ -42,7 +42,7 @@ async function connected(config) {
 async function proxied(config, options) {
   const proxy = await startProxy({ target: await sharedServer(), record: true, ...options });
   afterTest(() => proxy.stop());
-  const client = await connected({ host: proxy.host, port: proxy.port, fetch_types: false, ...config });
+  const client = await connected({ host: proxy.host, port: proxy.port, ...config });
   return { client, proxy, wire: proxy.connections[0] };
 }
 

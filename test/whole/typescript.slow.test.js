@@ -310,7 +310,6 @@ describe('TypeScript', () => {
             'connectionString',
             'database',
             'decode',
-            'fetch_types',
             'names',
             'socket',
             'ssl'

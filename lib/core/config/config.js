@@ -166,7 +166,6 @@ const OBJECT_OPTIONS = {
   password: [value => typeof value === 'function', 'a string or a function'],
   oauth_token: [value => typeof value === 'function' || isToken(value), 'a bearer token or a function'],
   decode: [() => true],
-  fetch_types: [value => typeof value === 'boolean', 'a boolean'],
   names: [value => value === 'camel', "'camel'"]
 };
 

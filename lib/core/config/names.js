@@ -10,16 +10,7 @@ const { check, OPTIONS } = require('./options');
  */
 
 /** Options that have no text, or another name in a connection string. */
-const ONLY_IN_OBJECTS = [
-  'connectionString',
-  'database',
-  'decode',
-  'fetch_types',
-  'names',
-  'oauth_token',
-  'socket',
-  'ssl'
-];
+const ONLY_IN_OBJECTS = ['connectionString', 'database', 'decode', 'names', 'oauth_token', 'socket', 'ssl'];
 
 /** PostgreSQL's parameters with capital letters. */
 const CAPITALS = ['datestyle', 'intervalstyle', 'timezone'];

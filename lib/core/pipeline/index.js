@@ -7,7 +7,7 @@ module.exports = {
   ...require('./pipeline'),
   // Request, outcome
   ...require('./request'),
-  // QueryRequest, Front
+  // QueryRequest, Front, waitsForTypes
   ...require('./query'),
   // CloseRequest, ping
   ...require('./close'),

@@ -14,6 +14,7 @@ const {
   nextState,
   protocolError
 } = require('../protocol');
+const { late } = require('../late');
 const { Memory, RowParser } = require('../rows');
 const { cancelHead } = require('./give-up');
 const { again, lossErrors } = require('./errors');
@@ -26,6 +27,8 @@ const { channel, trace, traceFronts } = require('./tracing');
 
 const { CommandComplete, ErrorResponse, NoticeResponse, NotificationResponse, ParameterStatus, ReadyForQuery } =
   backend;
+
+const later = late({ learn: () => require('./learn') });
 
 /** With so many bytes, messages leave at once instead of at the end of the tick. */
 const FLUSH_BYTES = 65536;
@@ -50,7 +53,7 @@ class Pipeline {
    *   `lost(error)`: the connection is unusable, or closed by the server if there is no error; `queued()`: a request
    *   waits; `drained()`
    * @param {object} common what connections have in common that replace each other or belong to one pool: `decoding`,
-   *   the default of readers; `ownTypes`, see lib/core/requests; `silent`, see connect() of lib/core/connection;
+   *   the default of readers; `types`, see lib/core/rows; `silent`, see connect() of lib/core/connection;
    *   `isPooled`: the server has lost a statement, so that none gets a name any more
    */
   constructor(events, common) {
@@ -115,11 +118,37 @@ class Pipeline {
     return this.common.decoding.isCamel ? parser.camel : parser;
   }
 
-  /** Puts a request of the library's own in front of those that wait for the connection. */
+  /** Puts a request of the library's own in front of those that wait, whoever owns the connection. */
   putFirst(request) {
-    const { root } = this.scopes;
-    request.open(root).catch(() => {});
-    root.unshift(request);
+    const { active, root } = this.scopes;
+    request.open(root);
+    active.unshift(request);
+    this.pump();
+  }
+
+  /** Asks for what all requests have to know of types, in front of them. */
+  askFirst(wants) {
+    const question = later.learn.questionBefore(this, wants);
+    if (question !== undefined) this.putFirst(question);
+  }
+
+  /**
+   * Asks for what a request has to know, right in front of it.
+   * @returns {boolean} whether the request waits for the answer: only one Sync may be under way
+   */
+  #askBefore(request, wants) {
+    request.hasAsked = true;
+    const question = later.learn.questionBefore(this, wants);
+    if (question === undefined) return false;
+    if (this.maxPipeline < Infinity && !this.scopes.isInBlock) {
+      request.snapshot();
+      request.scope.unshift(request);
+      this.putFirst(question);
+      return true;
+    }
+    question.open(this.scopes.root);
+    this.send(question);
+    return false;
   }
 
   share(common) {
@@ -309,7 +338,8 @@ class Pipeline {
 
   send(request) {
     const { statements, writer } = this;
-    const { scope, settings } = request;
+    const { wants, scope, settings } = request;
+    if (wants !== undefined && !request.hasAsked && this.#askBefore(request, wants)) return;
     const before = writer.length;
     // A Parse under other settings may fail for their reasons.
     if (statements.settings !== settings && !request.internal) {
@@ -348,6 +378,7 @@ class Pipeline {
     else this.#tail.next = request;
     this.#tail = request;
     this.flush();
+    if (request.behind !== undefined) this.send(request.behind);
   }
 
   /**

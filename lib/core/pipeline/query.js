@@ -14,11 +14,14 @@ const {
   snapshot,
   typesOfRow
 } = require('../protocol');
+const { late } = require('../late');
 const { RowReader } = require('../rows');
 const { explained, isStale } = require('./errors');
 const { Request } = require('./request');
 
 const { BindComplete, CopyData, DataRow, ErrorResponse, NoData, ParameterDescription, RowDescription } = backend;
+
+const later = late({ learn: () => require('./learn') });
 
 /** A query with more bytes of Buffers among its values is not repeated, so these are not kept. */
 const KEPT_BYTES = 8192;
@@ -33,6 +36,10 @@ const KEPT_BYTES = 8192;
  * @property {function(): void} [drop] the request has failed or was given up: read on, however slow the target is
  * @property {*} [given] what the request resolves to, in place of the receiver
  * @property {Error} [error] what it rejects with
+ * @property {Array<'all'|Map|object>} [wants] what has to be known of types before the result begins
+ * @property {Types} [types] of a result that has types that are not built in
+ * @property {number[]} [lacking] OIDs of types that are to be asked for when the result is there
+ * @property {function(): void} [retype] reads the result again, with what was learned
  */
 
 /** Takes a result that nothing wants. */
@@ -61,6 +68,7 @@ class QueryRequest extends Request {
     this.cache = cache;
     this.paramTypes = paramTypes;
     this.receiver = receiver;
+    if (receiver?.wants !== undefined) this.wants = receiver.wants;
     this.statement = undefined;
     /** Whether it carries its statement's Parse. */
     this.parses = false;
@@ -211,9 +219,19 @@ class QueryRequest extends Request {
   ready() {
     const { receiver } = this;
     this.error ??= receiver?.error;
+    if (receiver?.types !== undefined && waitsForTypes(this, [receiver])) return;
     this.settle(this.error, receiver?.given ?? receiver);
   }
 }
+
+/**
+ * Asks for types that results have and that are not known.
+ * @param {Request} request whose answer is complete; it settles when these are known
+ * @param {Receiver[]} receivers of its results
+ * @returns {boolean} whether it waits
+ */
+const waitsForTypes = (request, receivers) =>
+  receivers.some(receiver => receiver?.types !== undefined) && later.learn.learn(request, receivers);
 
 /** @type {Portal|undefined} what it opens, if that is not the unnamed portal */
 QueryRequest.prototype.portal = undefined;
@@ -239,4 +257,4 @@ class Front extends QueryRequest {
 
 Front.prototype.internal = true;
 
-module.exports = { DISCARD, Front, QueryRequest };
+module.exports = { DISCARD, Front, QueryRequest, waitsForTypes };

@@ -169,6 +169,10 @@ class Request {
    */
   giveUp(error, pipeline) {
     if (!this.pending) return false;
+    if (this.state === State.Over) {
+      this.settle(); // it has succeeded: it only waits for what the types of its result are
+      return false;
+    }
     this.settle(error);
     this.drop();
     return this.state !== State.Waiting;
@@ -197,6 +201,10 @@ class Request {
 
 Object.assign(Request.prototype, {
   // rare fields are not set in each request, of which there may be a million
+  wants: undefined, // what has to be known of types in front of it, see learn.js
+  awaitsCaller: false, // its answer comes only when the caller has done something
+  behind: undefined, // the request that is sent right behind it
+  hasAsked: false, // what it has to know was asked for
   disturbs: false, // it may drop prepared statements, or change their columns
   controlsBlock: false, // its text may begin or end a transaction block
   barrier: false, // nothing is sent behind it until it is over, so that it can be cancelled

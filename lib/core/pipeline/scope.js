@@ -205,6 +205,13 @@ class Scopes {
     return control === undefined ? status !== 'I' : control.endsScope ? false : undefined;
   }
 
+  /** Whether the server is in a block when it gets what is sent now, as far as that is known. */
+  get isInBlock() {
+    for (let each = this.active; each !== null; each = each.parent)
+      if (each.block && each.begin === undefined) return true;
+    return this.inBlock === true;
+  }
+
   /** Takes the next entry out of its queue, and enters it if it is a scope. */
   next() {
     const { root } = this;

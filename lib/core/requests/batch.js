@@ -3,7 +3,7 @@
 const { State, backend, checkText, isPiece, kindOf, nameOf, placed, protocolError } = require('../protocol');
 const { RowReader } = require('../rows');
 const { NAMES, NO_OPTIONS, checkOptions, statementOf } = require('../options');
-const { QueryRequest, Request, copyDirection } = require('../pipeline');
+const { QueryRequest, Request, copyDirection, waitsForTypes } = require('../pipeline');
 
 /** Command tags of statements that an error undoes: a batch of these may be repeated. */
 const UNDONE = new Set(['SELECT', 'INSERT', 'UPDATE', 'DELETE', 'MERGE', 'SHOW', 'EMPTY']);
@@ -155,9 +155,15 @@ class BatchRequest extends Request {
     }
   }
 
+  get wants() {
+    const wants = this.queries.flatMap(query => query.wants ?? []);
+    return wants.length > 0 ? wants : undefined;
+  }
+
   ready() {
-    this.error ??= this.queries.find(({ receiver }) => receiver?.error !== undefined)?.receiver.error;
-    super.ready();
+    const receivers = this.queries.map(({ receiver }) => receiver);
+    this.error ??= receivers.find(receiver => receiver?.error !== undefined)?.error;
+    if (!waitsForTypes(this, receivers)) super.ready();
   }
 }
 

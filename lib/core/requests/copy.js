@@ -177,4 +177,6 @@ class CopyInRequest extends CopyRequest {
   }
 }
 
+CopyInRequest.prototype.awaitsCaller = true;
+
 module.exports = { CopyInRequest, CopyOutRequest };

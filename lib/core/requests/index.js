@@ -4,9 +4,28 @@
 
 const { late } = require('../late');
 const { DISCARD, QueryRequest } = require('../pipeline');
-
-const later = late({ ownTypes: () => require('./own-types') });
+const rows = require('../rows');
 const { ProofRequest, mayBePooled } = require('./proof');
+
+/** What connections have in common that replace each other or belong to one pool, see Pipeline. */
+class Common {
+  #types;
+
+  /** @param {object} parts `decoding`, and perhaps `isPooled` and `silent` */
+  constructor(parts) {
+    Object.assign(this, parts);
+  }
+
+  /** @type {Types} what was learned of the database's types */
+  get types() {
+    return (this.#types ??= new rows.Types());
+  }
+
+  /** The next connection may be one to another database. */
+  forgetTypes() {
+    this.#types = undefined;
+  }
+}
 
 module.exports = Object.assign(
   late({
@@ -14,20 +33,17 @@ module.exports = Object.assign(
     CopyInRequest: () => require('./copy').CopyInRequest,
     CopyOutRequest: () => require('./copy').CopyOutRequest,
     DescribeRequest: () => require('./describe').DescribeRequest,
-    OwnTypesRequest: () => later.ownTypes.OwnTypesRequest,
     Portal: () => require('./portal').Portal,
     SimpleQueryRequest: () => require('./simple-query').SimpleQueryRequest
   }),
   {
+    Common,
     DISCARD,
     QueryRequest,
     /** @returns {ProofRequest|undefined} if it has to be found out whether a connection takes pipelined requests */
     proofFor: connection =>
       connection.config.max_pipeline === undefined && mayBePooled(connection)
         ? new ProofRequest(connection.processId)
-        : undefined,
-    /** @returns {OwnTypes|undefined} if connections of a config are to ask for them */
-    ownTypesFor: config =>
-      (config?.fetch_types ?? config?.decode !== false) ? new later.ownTypes.OwnTypes() : undefined
+        : undefined
   }
 );

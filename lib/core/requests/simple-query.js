@@ -1,8 +1,8 @@
 'use strict';
 
 const { State, backend, nextState } = require('../protocol');
-const { RowReader } = require('../rows');
-const { Request } = require('../pipeline');
+const { RowReader, wantsOf } = require('../rows');
+const { Request, waitsForTypes } = require('../pipeline');
 
 const { CommandComplete, CopyData, CopyInResponse, DataRow, EmptyQueryResponse, ErrorResponse, RowDescription } =
   backend;
@@ -54,9 +54,13 @@ class SimpleQueryRequest extends Request {
     this.reader = null;
   }
 
+  get wants() {
+    return wantsOf(this.options.decode);
+  }
+
   ready() {
     this.error ??= this.result.find(({ error }) => error !== undefined)?.error;
-    super.ready();
+    if (!waitsForTypes(this, this.result)) super.ready();
   }
 }
 

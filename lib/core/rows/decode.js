@@ -5,10 +5,13 @@ const { kindOf, protocolError } = require('../protocol');
 /** Hexadecimal bytea is read in parts of so many digits, since V8 has no strings of more than 512 MB. */
 const PART = 65536;
 
+/** The OID of text[]. */
+const TEXTS = 1009;
+
 const checked = new WeakSet();
 
-/** Maps that have names of types. */
-const named = new WeakSet();
+/** @type {WeakMap<Map|object, string[]>} the names of types in maps that have any */
+const named = new WeakMap();
 const isDecoder = value => value === undefined || typeof value === 'function';
 const isOid = key => Number.isInteger(key) && key > 0 && key < 2 ** 32;
 
@@ -24,6 +27,9 @@ function checkKey(key, isMap) {
   );
 }
 
+/** @returns {string[]} the names of types in a map that was checked */
+const namesIn = decode => named.get(decode) ?? [];
+
 /** @throws {TypeError} unless it is undefined, a boolean, or a map of types, by OID or name, to decoders */
 function checkDecode(decode) {
   if (decode === undefined || typeof decode === 'boolean') return decode;
@@ -33,7 +39,7 @@ function checkDecode(decode) {
   const isMap = decode instanceof Map;
   for (const [key, decoder] of isMap ? decode : Object.entries(decode)) {
     checkKey(key, isMap);
-    if (isName(key)) named.add(decode);
+    if (isName(key)) named.set(decode, [...namesIn(decode), key]);
     if (!isDecoder(decoder) && !(Array.isArray(decoder) && decoder.every(isDecoder))) {
       throw new TypeError(`decode[${key}] must be a function, or a pair of them`);
     }
@@ -92,10 +98,15 @@ function makeDecoders() {
 let decoders;
 
 module.exports = {
+  /** @returns {Array|undefined} what has to be known of types for a map, see Receiver */
+  wantsOf: decode => (named.has(decode) ? [decode] : undefined),
   checkDecode,
   decodingOf,
   isName,
   hasNames: decode => named.has(decode),
+  namesIn,
+  /** Whether a map has decoders of text[], as those have that extend `decoders`. */
+  hasTexts: decode => (decode instanceof Map ? decode.has(TEXTS) : Object.hasOwn(decode, TEXTS)),
   get decoders() {
     return (decoders ??= makeDecoders());
   },

@@ -4,13 +4,14 @@
 
 const datarow = require('../../../client-parser/datarow.js');
 const decode = require('./decode');
-const { RowParser, toCamel } = require('./row-parser');
+const { OWN, RowParser, toCamel } = require('./row-parser');
 const { Memory, RowReader } = require('./row-reader');
 
 /** The length of the column whose length word is at `off`; it never reaches past the end of its message. */
 const columnLength = (buf, off, end) => datarow.columnLength(buf, off, end, RowParser.platform);
 
 module.exports = {
+  OWN,
   RowReader,
   RowParser,
   toCamel,
@@ -18,7 +19,9 @@ module.exports = {
   checkDecode: decode.checkDecode,
   decodingOf: decode.decodingOf,
   hasNames: decode.hasNames,
+  wantsOf: decode.wantsOf,
   isName: decode.isName,
+  namesIn: decode.namesIn,
   columnLength,
   int32: datarow.int32,
   get decoders() {
@@ -29,6 +32,13 @@ module.exports = {
   },
   get arrayOf() {
     return require('../../../client-parser/types.js').arrayOf;
+  },
+  /** @type {function(new: Types)} loaded by the first result that needs it */
+  get Types() {
+    return require('./types').Types;
+  },
+  get eachField() {
+    return require('./types').eachField;
   },
   get oid() {
     return require('./oid');

@@ -31,6 +31,9 @@ Object.defineProperties(Members.prototype, {
 
 const { latin1Slice } = Buffer.prototype;
 
+/** The least OID that initdb gives: those below are PostgreSQL's own for ever. */
+const OWN = 10000;
+
 /**
  * Leaves each underscore that is not between a character and a small letter, so that `sql.values` can give the name
  * back.
@@ -62,6 +65,8 @@ class RowParser extends RowDescription {
 
   constructor(buf, start = 0) {
     super(buf, start);
+    /** Whether a column has a type that is not built in. */
+    this.isOwn = this.columns.some(({ typeOid }) => typeOid >= OWN);
     /** The message. The description of a prepared statement says text for all columns. */
     this.buffer = Buffer.from(buf.subarray(start, start + 1 + int32(buf, start + 1)));
   }
@@ -99,4 +104,4 @@ class RowParser extends RowDescription {
   }
 }
 
-module.exports = { RowParser, toCamel };
+module.exports = { OWN, RowParser, toCamel };

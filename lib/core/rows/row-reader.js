@@ -7,6 +7,8 @@ const { RowParser } = require('./row-parser');
 
 const NOTHING = Buffer.alloc(0);
 
+const NO_TYPES = Object.freeze([]);
+
 /** The size of slabs that small results share: small, so that a result that is kept for long holds little else. */
 const SLAB = 4096;
 
@@ -184,10 +186,8 @@ class RowReader {
    * @param {string} [text] of the query
    */
   start(rowParser, format, connection = ALONE, text = undefined) {
-    const {
-      common: { decoding: usual, ownTypes },
-      memory
-    } = connection;
+    const { common, memory } = connection;
+    const { decoding: usual } = common;
     const decode = this._decode ?? usual.decode;
     this.binary = format;
     this._text = text;
@@ -196,13 +196,10 @@ class RowReader {
     if (this._isCamel && rowParser !== null) rowParser = rowParser.camel;
     this.rowParser = format === 0 || rowParser === null ? (rowParser ?? undefined) : rowParser.forFormat(format);
     if (rowParser === null) this._type = null;
+    else if (decode !== false && (rowParser.isOwn || (decode !== true && decoding.hasNames(decode))))
+      this._findDecoders(decode, common);
     else {
-      const decoders =
-        decode === true
-          ? (ownTypes?.decoders ?? (usualDecoders ??= decoding.decoders))
-          : decode
-            ? this._mapOf(decode, ownTypes)
-            : undefined;
+      const decoders = decode === true ? (usualDecoders ??= decoding.decoders) : decode || undefined;
       if (format !== 0) this._type = this.rowParser.type(format, decoders);
       else {
         if (rowParser.textType === undefined || rowParser.decoders !== decoders) {
@@ -214,16 +211,61 @@ class RowReader {
     }
   }
 
-  /** @returns {Map|object} the decoders by OID alone; none, with an error, if a name is not that of a type */
-  _mapOf(decode, ownTypes) {
-    try {
-      if (ownTypes !== undefined) return ownTypes.mapOf(decode);
-      if (decoding.hasNames(decode))
-        throw new UsageError('decode has names of types, which are not known without fetch_types', '42704');
-      return decode;
-    } catch (error) {
-      this.error = error;
+  /** Decodes columns by what is known of types that are not built in. */
+  _findDecoders(decode, common) {
+    this._decoders = this._decodersOf(decode, common);
+    this._type = this.rowParser.type(this.binary, this._decoders);
+  }
+
+  /**
+   * @returns {Map|object|undefined} the decoders, with those of types that are not built in; none, with an error, if a
+   *   name is not that of a type
+   */
+  _decodersOf(decode, common) {
+    const { types } = common;
+    const isNamed = decode !== true && decoding.hasNames(decode);
+    if (!isNamed && decode !== true && !decoding.hasTexts(decode)) return decode;
+    if (types === undefined) {
+      if (isNamed) this.error = new UsageError('decode has names of types, which only a connection knows', '42704');
+      return decode === true ? decoding.decoders : isNamed ? undefined : decode;
     }
+    this.types = types;
+    this._lookAgain = () => this._findDecoders(decode, common);
+    try {
+      return types.decodersOf(decode, common.decoding.isCamel || this._isCamel);
+    } catch (error) {
+      this.error = error; // a name is that of no type
+    }
+  }
+
+  /** See Receiver. */
+  get wants() {
+    return this._decode === undefined ? undefined : decoding.wantsOf(this._decode);
+  }
+
+  /** @returns {number[]} the types of columns that the database is to be asked for before rows are read */
+  get lacking() {
+    const { types, rowParser } = this;
+    if (types === undefined || this._first === null || !rowParser?.isOwn || this.error !== undefined) return NO_TYPES;
+    return types.lackingIn(rowParser, this._decoders, this.binary, this._places());
+  }
+
+  /** The places of the rows that were received with the present types. */
+  *_places() {
+    for (let chunk = this._first; chunk !== null; chunk = chunk.next) {
+      if (chunk.type !== this._type) continue;
+      for (let at = chunk.start; at < chunk.end; at += 1 + int32(chunk.bytes, at + 1)) yield [chunk.bytes, at];
+    }
+  }
+
+  /** Reads the rows with what the types know by now. */
+  retype() {
+    const before = this._type;
+    this._lookAgain();
+    for (let chunk = this._first; chunk !== null; chunk = chunk.next)
+      if (chunk.type === before) chunk.type = this._type;
+    this._structs = this._objects = this._arrays = undefined;
+    this._next = this._first;
   }
 
   /** Takes `count` whole DataRow or CopyData messages in buf[start … end). They are copied unless `owned` is true. */
@@ -300,7 +342,10 @@ class RowReader {
 // Fields that few results have are not set in each result.
 Object.assign(RowReader.prototype, {
   error: undefined,
+  types: undefined,
   _decode: undefined,
+  _decoders: undefined,
+  _lookAgain: undefined,
   _isCamel: false,
   _asObjects: false,
   _objects: undefined,

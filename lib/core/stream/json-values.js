@@ -5,6 +5,35 @@
 const { protocolError } = require('../protocol');
 const rows = require('../rows');
 
+/** @typedef {number|List|Composite} Kind how a value is written: one of Kind, or what has such inside */
+
+/** How the arrays of a composite type are written. */
+class List {
+  /** @param {Kind} element */
+  constructor(element) {
+    this.element = element;
+  }
+}
+
+/** How the values of a composite type are written: as objects. */
+class Composite {
+  /**
+   * @param {string[]} names of the fields
+   * @param {Kind[]} kinds of the fields
+   * @param {function(boolean): void} seen gets whether a value has as many fields
+   */
+  constructor(names, kinds, seen) {
+    // Of several fields with one name, the last counts, as in an object.
+    this.before = names.map(name => Buffer.from(`${JSON.stringify(name)}:`));
+    this.isLast = names.map((name, index) => names.lastIndexOf(name) === index);
+    this.kinds = kinds;
+    this.seen = seen;
+  }
+}
+
+/** @returns {Kind} of arrays */
+const listOf = kind => (typeof kind === 'number' ? Kind.ARRAY + kind : new List(kind));
+
 /**
  * Longer values are written in parts of so many bytes: a multiple of 6, so that the digits of each part are whole
  * base64.
@@ -147,7 +176,7 @@ function lengthAt(from, pos, end) {
 
 /** @returns {number} the kind of a value whose type leaves it open */
 function resolve(kind, from, pos, stop) {
-  if (kind < Kind.VERBATIM || kind >= Kind.ARRAY) return kind;
+  if (kind < Kind.VERBATIM || kind >= Kind.ARRAY || typeof kind === 'object') return kind;
   if (kind === Kind.TIMESTAMP) return spaceOf(from, pos, stop) > 0 ? kind : Kind.STRING;
   if (pos === stop) throw protocolError('malformed value');
   if (kind === Kind.VERBATIM) return kind;
@@ -177,6 +206,8 @@ function put(out, code) {
 
 function writeValue(out, kind, from, pos, stop) {
   if (kind >= Kind.ARRAY) return writeArray(out, kind - Kind.ARRAY, from, pos, stop);
+  if (kind instanceof List) return writeArray(out, kind.element, from, pos, stop);
+  if (kind instanceof Composite) return writeComposite(out, kind, from, pos, stop);
   kind = resolve(kind, from, pos, stop);
   if (kind <= Kind.ZERO) return out.append(LITERALS[kind], 0, LITERALS[kind].length);
   const isBytea = kind === Kind.HEX || kind === Kind.BASE64;
@@ -204,6 +235,27 @@ function writeValue(out, kind, from, pos, stop) {
     block.used = write(from, pos, end, block.view, block.used);
   }
   if (kind !== Kind.VERBATIM) put(out, QUOTE);
+}
+
+/** Writes a composite value; one that has not the fields that are known as the string that it is. */
+function writeComposite(out, { before, isLast, kinds, seen }, from, pos, stop) {
+  const bytes = new Uint8Array(from.buffer, from.byteOffset + pos, stop - pos);
+  const fields = [];
+  // A type without fields has the text of one with a field that is NULL.
+  if (kinds.length > 0 || bytes.length !== 2) rows.eachField(bytes, 0, bytes.length, (...field) => fields.push(field));
+  seen(fields.length === kinds.length);
+  if (fields.length !== kinds.length) return writeValue(out, Kind.STRING, from, pos, stop);
+  put(out, OPEN_BRACE);
+  let isFirst = true;
+  for (const [i, [source, start, end]] of fields.entries()) {
+    if (!isLast[i]) continue;
+    if (!isFirst) put(out, COMMA);
+    isFirst = false;
+    out.append(before[i], 0, before[i].length);
+    const view = new DataView(source.buffer, source.byteOffset, source.length);
+    writeValue(out, start < 0 ? Kind.NULL : kinds[i], view, start, end);
+  }
+  put(out, CLOSE_BRACE);
 }
 
 /** Writes an array. Its text differs from JSON in brackets, bounds, NULL, and in the elements that are quoted. */
@@ -241,10 +293,12 @@ function writeArray(out, kind, from, pos, stop) {
 }
 
 module.exports = {
+  Composite,
   Kind,
   MOST,
   PART,
   lengthAt,
+  listOf,
   put,
   resolve,
   writeLiteral,

@@ -4,12 +4,14 @@ const {
   backend: { CommandComplete, EmptyQueryResponse },
   protocolError
 } = require('../protocol');
-const { decoders, oid } = require('../rows');
+const { decoders, oid, toCamel } = require('../rows');
 const {
+  Composite,
   Kind,
   MOST,
   PART,
   lengthAt,
+  listOf,
   put,
   resolve,
   writeLiteral,
@@ -55,12 +57,33 @@ function kindsOf({ int8, numeric, bytea }) {
   return kinds;
 }
 
+/**
+ * @param {Object<number, Kind>} kinds by type OID
+ * @param {Types} types that are not built in
+ * @param {function(string): string} nameOf gives the name of a field's property
+ * @returns {Kind} of a type
+ */
+function kindOf(typeOid, kinds, types, nameOf) {
+  if (kinds[typeOid] !== undefined) return kinds[typeOid];
+  const of = oid => kindOf(oid, kinds, types, nameOf);
+  const { kind, base, element, fields } = types.of(typeOid) ?? {};
+  kinds[typeOid] = STRING; // for a type that has itself inside, which no server has
+  if (kind === 'd') kinds[typeOid] = of(base);
+  else if (kind === 'c')
+    kinds[typeOid] = new Composite(
+      fields.map(([name]) => nameOf(name)),
+      fields.map(([, field]) => of(field)),
+      isSame => types.saw(typeOid, isSame)
+    );
+  else if (element !== undefined) kinds[typeOid] = listOf(of(element));
+  return kinds[typeOid];
+}
+
 class Columns {
-  constructor({ columns, columnNames }, options, elements) {
+  constructor({ columns, columnNames }, options, types, isCamel) {
     const kinds = kindsOf(options);
-    const kindOf = typeOid =>
-      (kinds[typeOid] ??= elements.has(typeOid) ? ARRAY + kindOf(elements.get(typeOid)) : STRING);
-    for (const array of elements?.keys() ?? []) kindOf(array);
+    const nameOf = isCamel ? toCamel : name => name;
+    const own = typeOid => (types === undefined ? STRING : kindOf(typeOid, kinds, types, nameOf));
     const names = [...new Set(columnNames)];
     this.count = columns.length;
     /**
@@ -68,7 +91,7 @@ class Columns {
      * the place of the first.
      */
     this.order = names.map(name => columnNames.lastIndexOf(name));
-    this.kinds = this.order.map(index => kinds[columns[index].typeOid] ?? STRING);
+    this.kinds = this.order.map(index => kinds[columns[index].typeOid] ?? own(columns[index].typeOid));
     /** The bytes before each value and after the last one. */
     const last = options.as === 'json' ? '}' : '}\n';
     const texts = [...names.map((name, i) => `${i > 0 ? ',' : ''}${JSON.stringify(name)}:`), last];
@@ -89,6 +112,8 @@ class Columns {
   }
 }
 
+const ALONE = { decoding: { decode: false } };
+
 /** @type {Object<string, WeakMap<RowParser, Columns>>} by the options, of which there are 48 combinations */
 const forms = {};
 
@@ -97,21 +122,40 @@ class Json {
   #columns;
   #lead; // the character before the next row: [ or a comma, 0 for none
   #options;
-  #ownTypes;
+  #common;
+  #rowParser;
 
-  /** @param {OwnTypes} [ownTypes] of the database */
-  constructor(options, ownTypes) {
+  /** @param {Common} [common] see lib/core/requests; without it, only types that are built in are known */
+  constructor(options, common = ALONE) {
     this.#options = options;
-    this.#ownTypes = ownTypes;
+    this.#common = common;
+  }
+
+  /** What has to be known before the first row: all types. With `decode: false` none is. */
+  get wants() {
+    return this.#common.decoding.decode === false ? undefined : ['all'];
+  }
+
+  /** The types of columns that were made later: they are asked for behind the result, and strings in it. */
+  get lacking() {
+    return this.types?.lackingIn(this.#rowParser, undefined, 0, []);
+  }
+
+  /** See Receiver. */
+  get types() {
+    return this.#rowParser?.isOwn && this.wants !== undefined ? this.#common.types : undefined;
   }
 
   start(out, rowParser) {
     const { as, int8, numeric, bytea } = this.#options;
-    const columns = ((this.#ownTypes?.forms ?? forms)[`${as} ${int8} ${numeric} ${bytea}`] ??= new WeakMap());
+    this.#rowParser = rowParser;
+    const { types } = this;
+    const columns = ((types?.forms ?? forms)[`${as} ${int8} ${numeric} ${bytea}`] ??= new WeakMap());
     this.#lead = as === 'json' ? OPEN_BRACKET : 0;
     this.#columns = rowParser && columns.get(rowParser);
+    const { isCamel } = this.#common.decoding;
     if (this.#columns === undefined)
-      columns.set(rowParser, (this.#columns = new Columns(rowParser, this.#options, this.#ownTypes?.elements)));
+      columns.set(rowParser, (this.#columns = new Columns(rowParser, this.#options, types, isCamel)));
   }
 
   message(out, buf, start) {

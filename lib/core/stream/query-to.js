@@ -83,7 +83,7 @@ function chosenOf(options, name) {
   );
 }
 
-function encoderOf(options, text, ownTypes) {
+function encoderOf(options, text, common) {
   if (options === NO_OPTIONS) return protocol;
   const chosen = {};
   for (const name of Object.keys(CHOICES)) chosen[name] = chosenOf(options, name);
@@ -95,7 +95,7 @@ function encoderOf(options, text, ownTypes) {
   if (chosen.as === 'values') return new Values(Buffer.from(separator));
   if (format !== 0) throw new TypeError(`as: '${chosen.as}' is made of columns in text format: leave out format`);
   if (copyDirection(text) === 'out') throw new TypeError(`COPY has no columns to be written as '${chosen.as}'`);
-  return isEncoder(chosen.as) ? chosen.as : new Json(chosen, ownTypes);
+  return isEncoder(chosen.as) ? chosen.as : new Json(chosen, common);
 }
 
 /**
@@ -191,7 +191,7 @@ function queryInto(lease, receiver, make, options) {
 function queryTo(lease, given, text, parameters, options) {
   if (typeof given === 'string') throw new TypeError('queryTo takes (target, text, values, options), not a text first');
   checkText(text, 'text');
-  const encoder = encoderOf(options, text, lease.common.ownTypes);
+  const encoder = encoderOf(options, text, lease.common);
   if (copyDirection(text) === 'in') throw new TypeError('COPY FROM STDIN has no result: use copyFrom');
   const target = given instanceof Target ? given : new Target(given, options.stall_timeout);
   const values = lease.keep(text, parameters);

@@ -81,6 +81,20 @@ class Sink {
     this.error = undefined;
   }
 
+  /** See Receiver. */
+  get wants() {
+    return this.#encoder.wants;
+  }
+
+  get lacking() {
+    return this.#encoder.lacking;
+  }
+
+  /** @type {Types|undefined} */
+  get types() {
+    return this.#encoder.types;
+  }
+
   /** The value that the request resolves to, see QueryRequest. */
   get given() {
     return this.target.given;

@@ -266,7 +266,7 @@ describe('What a connection that is lost rejects', () => {
   });
 
   it('has one for each of the first thousand requests, and one for all others', async () => {
-    const client = await connected({ fetch_types: false });
+    const client = await connected();
     const asked = Array.from({ length: 1100 }, () => client.query('SELECT pg_sleep(60)'));
     await new Promise(setImmediate); // now they have left
     client.destroy();
@@ -328,7 +328,7 @@ describe('A server that answers as none does', () => {
     for (const ask of [
       client => client.query('SELECT a'),
       client => client.query('SELECT a', [], { stream: new PassThrough().resume() }),
-      client => client.queryTo(new PassThrough().resume(), 'SELECT a', [], { as: 'json' })
+      client => client.queryTo(new PassThrough().resume(), 'SELECT a', [], { as: 'values' })
     ]) {
       const client = await answering(
         ...failing,

@@ -1,0 +1,193 @@
+'use strict';
+
+// The library's own question: what types are that are not built in. Nothing fails with it, and nothing waits for it but
+// results that have such types.
+
+const {
+  State,
+  backend: { CommandComplete, DataRow, RowDescription }
+} = require('../protocol');
+const { OWN, RowParser, RowReader } = require('../rows');
+const { Request } = require('./request');
+
+/** @returns {string} a name as a literal of SQL, whatever standard_conforming_strings is */
+const literal = name => `E'${name.replace(/['\\]/g, '$&$&')}'`;
+
+const SAVEPOINT = 'quickgres_types';
+
+/**
+ * What the wanted types are, and all types that they need: elements, base types, fields, bounds.
+ * @param {string} which a condition
+ */
+const textOf = which => `WITH RECURSIVE wanted(id) AS (
+    SELECT t.oid FROM pg_catalog.pg_type t JOIN pg_catalog.pg_namespace n ON n.oid = t.typnamespace WHERE ${which}
+    UNION SELECT more.id FROM wanted JOIN pg_catalog.pg_type t ON t.oid = wanted.id CROSS JOIN LATERAL (
+      SELECT t.typelem AS id
+      UNION ALL SELECT t.typbasetype
+      UNION ALL SELECT atttypid FROM pg_catalog.pg_attribute
+        WHERE t.typtype = 'c' AND attrelid = t.typrelid AND attnum > 0 AND NOT attisdropped
+      UNION ALL SELECT rngsubtype FROM pg_catalog.pg_range WHERE t.typtype = 'r' AND rngtypid = t.oid
+      UNION ALL SELECT rngtypid FROM pg_catalog.pg_range r
+        WHERE t.typtype = 'm' AND (pg_catalog.to_json(r) ->> 'rngmultitypid') = t.oid::text) more
+    WHERE more.id >= ${OWN})
+  SELECT t.oid, t.typname, n.nspname, pg_catalog.pg_type_is_visible(t.oid), t.typtype,
+    CASE WHEN t.typtype = 'm' THEN (SELECT rngtypid FROM pg_catalog.pg_range r
+      WHERE (pg_catalog.to_json(r) ->> 'rngmultitypid') = t.oid::text) ELSE t.typbasetype END,
+    (SELECT e.oid FROM pg_catalog.pg_type e WHERE e.oid = t.typelem AND e.typarray = t.oid AND e.typdelim = ','),
+    (SELECT rngsubtype FROM pg_catalog.pg_range WHERE t.typtype = 'r' AND rngtypid = t.oid),
+    (SELECT prosrc = 'textsend' FROM pg_catalog.pg_proc WHERE oid = t.typsend),
+    CASE t.typtype WHEN 'c' THEN (SELECT pg_catalog.json_agg(pg_catalog.json_build_array(attname, atttypid::text)
+      ORDER BY attnum) FROM pg_catalog.pg_attribute WHERE attrelid = t.typrelid AND attnum > 0 AND NOT attisdropped) END
+  FROM wanted JOIN pg_catalog.pg_type t ON t.oid = wanted.id JOIN pg_catalog.pg_namespace n ON n.oid = t.typnamespace`;
+
+/** Types of a database's own, and those of information_schema's columns. */
+const ALL = `t.oid >= ${OWN} AND n.nspname <> 'pg_toast'
+  AND (t.typtype <> 'c' OR n.nspname NOT IN ('pg_catalog', 'information_schema'))
+  AND (t.typelem = 0 OR n.nspname NOT IN ('pg_catalog', 'information_schema') OR t.oid IN
+    (SELECT typarray FROM pg_catalog.pg_type WHERE typtype <> 'c'))`;
+
+/** Undoes the savepoint of a question, whether that has failed or not, so that the block is as it was. */
+class UndoRequest extends Request {
+  encode(writer) {
+    writer.query(`ROLLBACK TO SAVEPOINT ${SAVEPOINT}; RELEASE SAVEPOINT ${SAVEPOINT}`);
+    this.state = State.Simple;
+  }
+
+  /** It fails only in a block that has failed before. */
+  settle() {
+    this.error = undefined;
+    super.settle();
+  }
+}
+
+/** A simple Query, which every server and pooler takes. In a transaction block it is behind a savepoint of its own. */
+class TypesRequest extends Request {
+  #inBlock = false;
+  #reader;
+  #waiting = []; // called when it is over
+
+  /**
+   * @param {Types} types
+   * @param {{all?: boolean, oids?: Iterable<number>, names?: string[]}} wanted
+   */
+  constructor(types, { all = false, oids = [], names = [] }) {
+    super();
+    this.types = types;
+    this.all = all;
+    this.oids = new Set(oids);
+    this.names = new Set(names.filter(name => !name.includes('\0')));
+    /** @type {UndoRequest|undefined} what is sent right behind it */
+    this.behind = undefined;
+  }
+
+  /** Whether another question asks for nothing else. */
+  covers({ all, oids, names }) {
+    return (!all || this.all) && oids.every(oid => this.oids.has(oid)) && names.every(name => this.names.has(name));
+  }
+
+  /** Calls back when it is answered, or has failed. */
+  whenOver(over) {
+    this.#waiting.push(over);
+  }
+
+  get #which() {
+    const which = this.all ? [`(${ALL})`] : [];
+    if (this.oids.size > 0) which.push(`t.oid IN (${[...this.oids].join()})`);
+    if (this.names.size > 0) {
+      const names = [...this.names].map(literal).join();
+      which.push(`(t.typname IN (${names}) AND pg_catalog.pg_type_is_visible(t.oid))`);
+      which.push(`pg_catalog.concat(n.nspname, '.', t.typname) IN (${names})`);
+    }
+    return which.join(' OR ');
+  }
+
+  encode(writer) {
+    this.#inBlock = this.scope.pipeline.scopes.isInBlock;
+    writer.query(`${this.#inBlock ? `SAVEPOINT ${SAVEPOINT}; ` : ''}${textOf(this.#which)}`);
+    this.state = State.Simple;
+    if (!this.#inBlock) return;
+    this.behind = new UndoRequest();
+    this.behind.open(this.scope);
+  }
+
+  message(pipeline, type, buf, start, end, count) {
+    super.message(pipeline, type, buf, start, end);
+    if (type === RowDescription) {
+      this.#reader = new RowReader({ decode: false });
+      this.#reader.start(RowParser.of(buf.subarray(start, end)), 0, pipeline);
+    } else if (type === DataRow) this.#reader.receiveData(buf, start, end, count, pipeline.reader.owned);
+    else if (type === CommandComplete) this.#reader?.receive(type, buf, start, end);
+  }
+
+  ready() {
+    // What a transaction does not see yet may be there for the next one.
+    if (this.error === undefined && this.#reader !== undefined) {
+      this.types.take(this.#reader.arrays, this.#inBlock ? [] : this.oids);
+      if (this.all) this.types.areAll = true;
+    }
+    this.settle();
+  }
+
+  settle() {
+    this.error = undefined;
+    super.settle();
+    for (const over of this.#waiting.splice(0)) over();
+  }
+}
+
+for (const { prototype } of [TypesRequest, UndoRequest])
+  prototype.internal = prototype.traced = prototype.simple = prototype.isRead = true;
+
+/** @type {WeakMap<Pipeline, TypesRequest>} the last question of each connection that is not over */
+const asked = new WeakMap();
+
+/** @returns {TypesRequest} the question, or one under way that covers it */
+function questionOf(pipeline, wanted) {
+  const last = asked.get(pipeline);
+  if (last?.pending && last.covers(wanted)) return last;
+  const question = new TypesRequest(pipeline.common.types, wanted);
+  asked.set(pipeline, question);
+  return question;
+}
+
+/**
+ * What has to be asked in front of a request.
+ * @param {Array<'all'|Map|object>} wants all types, or maps with names of types
+ * @returns {TypesRequest|undefined} undefined if it is known, or was asked for in front of another request
+ */
+function questionBefore(pipeline, wants) {
+  const { types } = pipeline.common;
+  const all = wants.includes('all') && !types.areAll;
+  const names = wants.flatMap(each => (each === 'all' ? [] : types.unknownIn(each)));
+  if (!all && names.length === 0) return undefined;
+  const question = questionOf(pipeline, { all, oids: [], names });
+  return question.scope === null ? question : undefined;
+}
+
+/**
+ * Asks for the types of results that are there, and reads them again when the answer is.
+ * @param {Request} request that they are of
+ * @param {Receiver[]} receivers
+ * @returns {boolean} whether the request has to wait
+ */
+function learn(request, receivers) {
+  const { pipeline } = request.scope;
+  const lacking = receivers.filter(receiver => receiver?.lacking?.length > 0);
+  if (lacking.length === 0 || request.error !== undefined || !request.pending) return false;
+  // In a failed block there are no answers, and in a COPY the answer might have to wait for the caller.
+  if (pipeline.status === 'E' || pipeline.socket === null) return false;
+  for (let each = pipeline.head; each !== null; each = each.next) if (each.awaitsCaller) return false;
+  const oids = [...new Set(lacking.flatMap(receiver => receiver.lacking))];
+  const question = questionOf(pipeline, { all: false, oids, names: [] });
+  question.whenOver(() => {
+    for (const receiver of lacking) {
+      receiver.retype?.();
+      request.error ??= receiver.error;
+    }
+    request.settle();
+  });
+  if (question.scope === null) pipeline.putFirst(question);
+  return true;
+}
+
+module.exports = { TypesRequest, learn, questionBefore };
