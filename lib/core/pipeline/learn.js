@@ -186,7 +186,9 @@ function learn(request, receivers) {
     }
     request.settle();
   });
-  if (question.scope === null) pipeline.putFirst(question);
+  if (question.scope !== null) return true;
+  pipeline.putFirst(question, pipeline.scopes.active); // whoever owns the connection
+  pipeline.pump();
   return true;
 }
 

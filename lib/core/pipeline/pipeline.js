@@ -118,12 +118,13 @@ class Pipeline {
     return this.common.decoding.isCamel ? parser.camel : parser;
   }
 
-  /** Puts a request of the library's own in front of those that wait, whoever owns the connection. */
-  putFirst(request) {
-    const { active, root } = this.scopes;
-    request.open(root);
-    active.unshift(request);
-    this.pump();
+  /**
+   * Puts a request of the library's own in front of those that wait.
+   * @param {Scope} [scope] whose requests these are, by default those that wait for the connection
+   */
+  putFirst(request, scope = this.scopes.root) {
+    request.open(this.scopes.root).catch(() => {});
+    scope.unshift(request);
   }
 
   /** Asks for what all requests have to know of types, in front of them. */
@@ -143,7 +144,8 @@ class Pipeline {
     if (this.maxPipeline < Infinity && !this.scopes.isInBlock) {
       request.snapshot();
       request.scope.unshift(request);
-      this.putFirst(question);
+      this.putFirst(question, this.scopes.active);
+      this.pump();
       return true;
     }
     question.open(this.scopes.root);
