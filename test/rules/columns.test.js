@@ -7,7 +7,6 @@ const { PassThrough } = require('node:stream');
 const { startPgBouncer, startProxy, startServer } = require('pg-test-fixtures');
 const { Client, decoders } = require('../..');
 const { Pool } = require('../../lib/pool');
-const { changes } = require('../../lib/replication');
 const { afterTest, endAfterTest } = require('../support/hooks');
 const { table } = require('./kit');
 
