@@ -30,9 +30,10 @@ const low = text => Number(BigInt.asUintN(32, BigInt(text)));
  * are the names of tables, and strings. The server streams a commit before other sessions see it, so tags of changes
  * wait for that.
  * @param {function(string|undefined)} changed gets each tag, or undefined for all of them
+ * @param {{statement_timeout: number, doubt: function}} live what all results share
  * @returns {function(*)} takes what the iterable gives
  */
-function follower(session, changed) {
+function follower(session, changed, { statement_timeout, doubt }) {
   let commits = []; // `{ xid, tables }` that may not be visible yet, tables: names by their OIDs
   let current; // the transaction that is being read
 
@@ -41,7 +42,7 @@ function follower(session, changed) {
     while (commits.length > 0) {
       const asked = [...commits]; // more come meanwhile
       const oids = new Set(asked.flatMap(({ tables }) => [...tables.keys()]));
-      const { rows } = await session.query(LOOK, [[...oids]], { decode: false });
+      const { rows } = await session.query(LOOK, [[...oids]], { decode: false, statement_timeout });
       const [, next, running] = rows[0].seen.split(':');
       const unseen = new Set(running.split(',').map(low));
       const isVisible = ({ xid }) => ((low(next) - xid) | 0) > 0 && !unseen.has(xid);
@@ -57,11 +58,15 @@ function follower(session, changed) {
   return each => {
     const { type, xid, relation, relations = [relation], payload, missed } = each;
     if (typeof each === 'string') changed(each);
-    else if (type === undefined || type === 'missed') changed(missed || !payload ? undefined : payload);
+    else if (type === 'missed') {
+      doubt();
+      changed();
+    } else if (type === undefined) changed(missed || !payload ? undefined : payload);
     else if (type === 'begin') current = { xid, tables: new Map() };
     else if (type !== 'commit') for (const { oid, name } of relations) current.tables.set(oid, name);
     else if (commits.push(current) === 1)
-      see().catch(() => {
+      see().catch(error => {
+        if (error.name === 'TimeoutError') doubt();
         commits = [];
         changed();
       });

@@ -15,6 +15,11 @@ export interface LiveOptions {
    * From the end of a query to its next run, at least; the first change after that is asked for at once. Default: 100.
    */
   interval?: number | undefined;
+  /**
+   * Until a query is given up that has no `statement_timeout` of its own, from 1; it runs again after a second, on a new
+   * connection of the pool if that was unused. Default: 30000.
+   */
+  statement_timeout?: number | undefined;
   /** Results that are asked for at once. Default: 16. */
   concurrency?: number | undefined;
   /** Readers to which nothing was sent for this time get a message that keeps the connection alive. Default: 15000. */
@@ -74,7 +79,7 @@ export interface LiveEvents {
 export class Live extends EventEmitter {
   /**
    * @param session a pool, or a client
-   * @param options interval, concurrency, keepalive, max_lifetime, max_bytes, max_rows, max_total_bytes, max_results,
+   * @param options interval, statement_timeout, concurrency, keepalive, max_lifetime, max_bytes, max_rows, max_total_bytes, max_results,
    *   max_readers
    * @throws {TypeError} for wrong arguments
    */

@@ -16,6 +16,7 @@ const DEFAULTS = {
   interval: 100,
   keepalive: 15000,
   max_lifetime: 1800000,
+  statement_timeout: 30000,
   concurrency: 16,
   max_bytes: 1 << 20,
   max_rows: 10000,
@@ -42,6 +43,8 @@ class Live extends EventEmitter {
   #followed = new Set(); // iterators
   #isOver = false;
   #options = {
+    /** The network may be dead: the next question gets a connection that is not older. */
+    doubt: () => this.#session.lease.doubt?.(),
     relieve: () => {
       for (const each of this.#readers) each.cutIfBehind();
     },
@@ -91,7 +94,7 @@ class Live extends EventEmitter {
 
   /** Shows the states of a result until the reader leaves. */
   async #show(target, session, tags, text, given, options) {
-    const { as, signal, stall_timeout, statement_timeout, ...form } = options;
+    const { as, signal, stall_timeout, statement_timeout = this.#options.statement_timeout, ...form } = options;
     throwIfAborted({ signal });
     checkOptions(options, NAMES.queryTo);
     if (form.format === 1) throw new TypeError('a live result has columns in text format: leave out format');
@@ -166,7 +169,7 @@ class Live extends EventEmitter {
     const iterator = iterable?.[Symbol.asyncIterator]?.();
     if (iterator === undefined)
       throw new TypeError(`follow takes an async iterable, such as pool.listen('changes'), not ${kindOf(iterable)}`);
-    const take = follower(this.#session, tag => this.changed(tag));
+    const take = follower(this.#session, tag => this.changed(tag), this.#options);
     this.#followed.add(iterator);
     try {
       if (this.#isOver) await iterator.return?.();

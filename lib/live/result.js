@@ -25,7 +25,7 @@ class Result {
    *   query
    * @param {string[]} tags of what it depends on; without tags, it depends on everything
    * @param {{interval: number, max_bytes: number, max_rows: number, held: Held, turn: function, report: function,
-   *   relieve: function}} live what all results share
+   *   relieve: function, doubt: function}} live what all results share
    */
   constructor(query, tags, live) {
     this.#query = query;
@@ -114,6 +114,7 @@ class Result {
    * reader begins anew.
    */
   #fail(error) {
+    if (error.name === 'TimeoutError') this.#live.doubt();
     if (this.state !== undefined && this.readers.size > 0) {
       this.#live.report(error, { text: this.#query.text, tags: this.tags });
       this.#isStale = mayPass(error);

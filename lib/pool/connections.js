@@ -353,11 +353,15 @@ class Connections {
     const isDropping = each.users === 0 && each.pipeline.pending > 0; // an answer, and may become silent
     const again = each.isOpening ? each.since + LATE_ATTEMPT : isDropping ? now + silence : 0;
     if (now >= silent) {
-      // The next request would find out.
-      for (const { client } of this.#all.filter(other => other.isIdle)) client.destroy();
+      this.doubt();
       each.client.destroy(new ConnectionError(`the server was silent for ${silence} ms`));
     } else if (now >= unused || now >= old) each.client.end();
     else this.#alarm.setTo(Math.min(silent, unused, old, again > now ? again : Infinity));
+  }
+
+  /** Closes unused connections, as the network may be dead: the next requests would find out. */
+  doubt() {
+    for (const { client } of this.#all.filter(each => each.isIdle)) client.destroy();
   }
 
   /** Replaces each connection after its current requests. */

@@ -74,7 +74,10 @@ class Pool extends Session {
     this.lease.checkOpen();
     if (this.#listening === undefined || this.#listening.isOver) {
       const options = { ...this.#options, reached: this.lease.reached };
-      this.#listening = new Listening(this.#config, options, error => this.#emit('error', error));
+      this.#listening = new Listening(this.#config, options, error => {
+        if (error instanceof ConnectionError) this.lease.doubt();
+        this.#emit('error', error);
+      });
     }
     return this.#listening.channels;
   }

@@ -12,6 +12,7 @@ const commit = { type: 'commit' };
 /** A follower of a session whose snapshots are these, one after the other, or that fails. */
 function following(...snapshots) {
   const tags = [];
+  const doubts = [];
   const session = {
     asked: 0,
     async query() {
@@ -21,12 +22,17 @@ function following(...snapshots) {
       return { rows: [{ seen, changed: null, name: null }] };
     }
   };
-  return { tags, session, take: follower(session, tag => tags.push(tag)) };
+  return {
+    tags,
+    doubts,
+    session,
+    take: follower(session, tag => tags.push(tag), { doubt: () => doubts.push(tags.length) })
+  };
 }
 
 describe('A follower', () => {
   it('takes payloads of notifications, strings, and what was missed', () => {
-    const { tags, take } = following();
+    const { tags, doubts, take } = following();
     for (const each of [
       'a',
       { channel: 'c', payload: 'b' },
@@ -36,6 +42,7 @@ describe('A follower', () => {
     ])
       take(each);
     assert.deepEqual(tags, ['a', 'b', undefined, undefined, undefined]);
+    assert.deepEqual(doubts, [4], 'the connection of changes was lost: that of the pool may be as well');
   });
 
   it('tells names of tables when their transaction is visible, once each', async () => {

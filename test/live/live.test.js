@@ -547,6 +547,64 @@ describe('Live', () => {
     await proxy.stop();
   });
 
+  /** Live results whose pool has `idle` unused connections; `silence()` makes all open ones silent, new ones work. */
+  async function distant(options, idle = 3) {
+    const proxy = await startProxy({ target: await sharedServer() });
+    afterTest(() => proxy.stop());
+    const served = await serving({ config: { host: proxy.host, port: proxy.port }, ...options });
+    await Promise.all(
+      Array.from({ length: idle }, () => served.pool.query('SELECT pg_sleep(0.01)', [], { alone: true }))
+    );
+    return { ...served, silence: () => proxy.open.forEach(wire => wire.stall()) };
+  }
+
+  it('is asked for on a new connection when the one that listens was silent', async () => {
+    shorten(Channels, 'patience', 20);
+    const { live, pool, port, database, silence, errors } = await distant();
+    const listened = pool.listen('changes', { keepalive: 50 });
+    await listened.ready;
+    live.follow(listened);
+    const reader = await reading(port);
+    await reader.next();
+    silence();
+    await database.sql("UPDATE todos SET name = 'z' WHERE id = 3");
+    assert.ok((await reader.next()).some(message => message.includes('z')));
+    assert.deepEqual(errors, []);
+  });
+
+  it('is asked for on a new connection when the answer took longer than its statement_timeout', async () => {
+    const { change, port, silence, errors } = await distant({ statement_timeout: 1000 });
+    const reader = await reading(port);
+    await reader.next();
+    silence();
+    await change("UPDATE todos SET name = 'z' WHERE id = 3");
+    assert.ok((await reader.next()).some(message => message.includes('z')));
+    assert.deepEqual(
+      errors.map(([{ name, message }]) => [name, message]),
+      [['TimeoutError', 'the query took longer than its statement_timeout of 1000 ms']]
+    );
+  });
+
+  it('is asked for with the statement_timeout of the request, else with that of the Live', async () => {
+    const { port, errors } = await serving({
+      statement_timeout: 50,
+      handler: (request, response, live) =>
+        live.respond(
+          request,
+          response,
+          'SELECT pg_sleep(0.2)',
+          [],
+          request.url === '/long' ? { statement_timeout: 9000 } : {}
+        )
+    });
+    await (await reading(port, {}, '/long')).next();
+    assert.equal((await reading(port)).response.statusCode, 500);
+    assert.deepEqual(
+      errors.map(([{ message }]) => message),
+      ['the query took longer than its statement_timeout of 50 ms']
+    );
+  });
+
   it('ends all that it follows although one iterator throws then', async () => {
     const live = new Live(new Pool());
     const ended = [];

@@ -42,6 +42,7 @@ function resultOf(...answers) {
     max_rows: 10,
     held: new Held(),
     turn: turns(1),
+    doubt: () => made.doubts++,
     report: (...error) => made.reported.push(error)
   };
   made.result = new Result({ session: { lease: scope }, text: ABOUT.text, values: [], limits: {} }, ABOUT.tags, live);

@@ -3,7 +3,7 @@
 const assert = require('node:assert/strict');
 const { startProxy } = require('pg-test-fixtures');
 const { Channels } = require('../../lib/core/listen');
-const { sharedServer } = require('../support');
+const { held, sharedServer } = require('../support');
 const { shorten } = require('../support/hooks');
 const { opened, until } = require('./pools');
 
@@ -79,6 +79,26 @@ describe('The listening of a pool', () => {
       heard = (await news.next()).value;
     } while (heard.missed); // a busy machine is silent for 40 ms as well
     assert.equal(heard.payload, 'behind');
+    await pool.end();
+    await proxy.stop();
+  });
+
+  it('close the unused connections of their pool when theirs is lost, and none that is in use', async () => {
+    const proxy = await startProxy({ target: await sharedServer() });
+    const { user, database } = await sharedServer();
+    const pool = await opened({ size: 2 }, { host: proxy.host, port: proxy.port, user, database });
+    const { call, release } = await held();
+    const news = pool.listen('news');
+    await news.ready;
+    const listening = proxy.connections.at(-1);
+    const running = pool.query(`SELECT 1 AS one, ${call}`, [], { alone: true });
+    await pool.query('SELECT 1');
+    assert.deepEqual([pool.stats.connected, pool.stats.idle], [2, 1]);
+    listening.reset();
+    assert.equal((await news.next()).value.missed, true);
+    assert.deepEqual([pool.stats.connected, pool.stats.idle], [1, 0]);
+    await release();
+    assert.equal((await running).one().one, 1);
     await pool.end();
     await proxy.stop();
   });
