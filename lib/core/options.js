@@ -1,6 +1,6 @@
 'use strict';
 
-const { checkText, checkValues, kindOf, nodeOf, snapshot } = require('./protocol');
+const { Piece, checkText, checkValues, kindOf, snapshot } = require('./protocol');
 const { checkDecode } = require('./rows');
 
 const NO_VALUES = Object.freeze([]);
@@ -163,7 +163,7 @@ const checkCount = (count, name, least) =>
  * @returns {Array} text, values and options of a method, which takes a piece of SQL in the place of text and values
  */
 function statementOf(lease, text, values = NO_VALUES, options = NO_OPTIONS) {
-  const node = nodeOf(text);
+  const node = Piece.node(text);
   if (node === undefined) return [text, values, options];
   // With names in camel case, a piece has those of the server.
   const statement = (lease.common.decoding.isCamel && node.renamed?.()) || text;

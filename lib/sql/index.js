@@ -1,17 +1,6 @@
 'use strict';
 
-const {
-  checkText,
-  isDate,
-  isPiece,
-  isRow,
-  jsonText,
-  nodeOf,
-  pieceOf,
-  quoted,
-  readValue,
-  refuse
-} = require('../core/protocol');
+const { Piece, checkText, isDate, isPiece, isRow, jsonText, quoted, readValue, refuse } = require('../core/protocol');
 
 /** Larger pieces make their text when it is read, so that nesting stays linear. */
 const SMALL = 256;
@@ -42,7 +31,9 @@ const NOT_SENT = {
   }
 };
 
-const isBlank = string => string.trim() === '';
+const isBlank = string => !/\S/.test(string);
+
+Piece.share(NOT_SENT.toJSON.value);
 
 /** @returns {[string, Array]} a node's text, with parameters numbered from $1, and its values */
 function render(root, isCamel = false) {
@@ -62,7 +53,7 @@ function render(root, isCamel = false) {
       [node, at] = outer.pop();
     } else {
       const part = node.parts[at++];
-      const nested = nodeOf(part);
+      const nested = Piece.node(part);
       if (nested !== undefined) {
         outer.push([node, at]);
         [node, at] = [nested, 0];
@@ -81,22 +72,23 @@ function render(root, isCamel = false) {
 function piece(strings, parts = [], columns = undefined) {
   const renamed = () => render(node, true);
   const node = { strings, parts, columns, parameters: 0, size: strings.length, renamed: columns && renamed };
-  node.isEmpty = strings.every(isBlank);
+  let isEmpty = true;
   for (const part of parts) {
-    const nested = nodeOf(part);
-    node.isEmpty &&= nested?.isEmpty === true;
+    const nested = Piece.node(part);
+    isEmpty &&= nested?.isEmpty === true;
     node.parameters += nested?.parameters ?? 1;
     node.size += nested?.size ?? 0;
     if (nested?.renamed !== undefined) node.renamed = renamed;
   }
+  node.isEmpty = isEmpty && strings.every(isBlank);
   if (node.parameters > 65535)
     throw new RangeError(
       `${node.parameters} parameters: a query takes at most 65535; use copyFrom, or unnest with a list for each column`
     );
-  if (node.size <= SMALL) return Object.freeze(pieceOf(Object.defineProperties(render(node), NOT_SENT), node));
+  if (node.size <= SMALL) return Object.freeze(new Piece(Object.defineProperties(render(node), NOT_SENT), node));
   let rendered;
   const element = index => ({ enumerable: true, get: () => (rendered ??= render(node))[index] });
-  return Object.freeze(pieceOf(Object.defineProperties([], { 0: element(0), 1: element(1), ...NOT_SENT }), node));
+  return Object.freeze(new Piece(Object.defineProperties([], { 0: element(0), 1: element(1), ...NOT_SENT }), node));
 }
 
 /**
@@ -141,7 +133,7 @@ function piecesOf(list, what) {
   const pieces = listOf(list, what);
   const wrong = pieces.findIndex(each => !isPiece(each));
   return wrong < 0
-    ? pieces.filter(each => !nodeOf(each).isEmpty)
+    ? pieces.filter(each => !Piece.node(each).isEmpty)
     : refuse(
         `${what}[${wrong}]`,
         pieces[wrong],

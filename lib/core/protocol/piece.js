@@ -1,21 +1,33 @@
 'use strict';
 
-/** The property of a piece of SQL with its node. Each copy of the library has this symbol, and JSON can make none. */
-const NODE = Symbol.for('quickgres.piece');
+/** The property of the toJSON of pieces with what knows them. Each copy of the library has this symbol, JSON has none. */
+const NODE_OF = Symbol.for('quickgres.piece');
 
-/** Makes an array a piece of SQL. @param {object} node what `sql` makes the text of */
-function pieceOf(array, node) {
-  node.piece = array; // so that no Proxy is one
-  return Object.defineProperty(array, NODE, { value: node });
-}
+/** Marks an array as a piece of SQL by a private field, which nothing else can have or copy. A WeakMap is slower. */
+class Piece extends function (object) {
+  return object;
+} {
+  #node;
 
-/** @returns {object|undefined} the node of a piece */
-function nodeOf(value) {
-  const node = Array.isArray(value) ? value[NODE] : undefined;
-  return node?.piece === value ? node : undefined;
+  /** @param {object} node what `sql` makes the text of */
+  constructor(array, node) {
+    super(array).#node = node;
+  }
+
+  /** @returns {object|undefined} the node of a piece, of this copy of the library or of another one */
+  static node(value) {
+    if (typeof value !== 'object' || value === null) return undefined;
+    if (#node in value) return value.#node;
+    return Array.isArray(value) ? value.toJSON?.[NODE_OF]?.(value) : undefined;
+  }
+
+  /** Lets other copies of the library know the pieces with this toJSON. */
+  static share(toJSON) {
+    toJSON[NODE_OF] = value => (#node in value ? value.#node : undefined);
+  }
 }
 
 /** Whether `sql` has made a value, so that its first element may be sent as SQL. */
-const isPiece = value => nodeOf(value) !== undefined;
+const isPiece = value => Piece.node(value) !== undefined;
 
-module.exports = { isPiece, nodeOf, pieceOf };
+module.exports = { Piece, isPiece };

@@ -69,6 +69,13 @@ function isoText(text, what) {
   return `${String(1 - year).padStart(4, '0')}${rest} BC`;
 }
 
+function dateText(date, what) {
+  const text = usualText(date);
+  if (text !== undefined) return text;
+  if (Number.isNaN(date.getTime())) throw invalid(`${what} is an invalid Date`, '22007');
+  return isoText(date.toISOString(), what);
+}
+
 /** What an object is, in any realm: `instanceof` fails for those of another one. JSON can make no tag. */
 const tagOf = value => Object.prototype.toString.call(value);
 
@@ -87,9 +94,38 @@ const numberText = value => (Object.is(value, -0) ? '-0' : `${value}`);
 /** @returns {string} bytes as the text of a bytea */
 const hexText = ({ buffer, byteOffset, length }) => `\\x${Buffer.from(buffer, byteOffset, length).toString('hex')}`;
 
-function dateText(date, what) {
-  if (Number.isNaN(date.getTime())) throw invalid(`${what} is an invalid Date`, '22007');
-  return isoText(date.toISOString(), what);
+const DAY = 86400000;
+
+/** Codes of digits. */
+const tens = number => 48 + ((number / 10) | 0);
+const ones = number => 48 + (number % 10);
+
+/**
+ * What `toISOString` makes of a Date with a year from 1 to 9999, in a sixth of the time.
+ * https://howardhinnant.github.io/date_algorithms.html#civil_from_days
+ * @returns {string|undefined} undefined for another year, and an invalid Date
+ */
+function usualText(date) {
+  const time = date.getTime();
+  const days = Math.floor(time / DAY);
+  const era = Math.floor((days + 719468) / 146097);
+  const day = days + 719468 - era * 146097; // of 400 years that begin with March
+  const yearOfEra = ((day - ((day / 1460) | 0) + ((day / 36524) | 0) - ((day / 146096) | 0)) / 365) | 0;
+  const dayOfYear = day - (365 * yearOfEra + ((yearOfEra / 4) | 0) - ((yearOfEra / 100) | 0));
+  const fromMarch = ((5 * dayOfYear + 2) / 153) | 0;
+  const year = yearOfEra + era * 400 + (fromMarch > 9 ? 1 : 0);
+  if (!(year > 0 && year < 10000)) return undefined;
+  const month = fromMarch > 9 ? fromMarch - 9 : fromMarch + 3;
+  const dayOfMonth = dayOfYear - (((153 * fromMarch + 2) / 5) | 0) + 1;
+  const rest = time - days * DAY;
+  const [c, h, m, s] = [(year / 100) | 0, (rest / 3600000) | 0, ((rest / 60000) | 0) % 60, ((rest / 1000) | 0) % 60];
+  const ms = rest % 1000;
+  // One flat string: a template makes a tree, which costs three times as much.
+  // prettier-ignore
+  return String.fromCharCode(
+    tens(c), ones(c), tens(year % 100), ones(year), 45, tens(month), ones(month), 45, tens(dayOfMonth), ones(dayOfMonth),
+    84, tens(h), ones(h), 58, tens(m), ones(m), 58, tens(s), ones(s), 46, 48 + ((ms / 100) | 0), tens(ms % 100), ones(ms), 90
+  );
 }
 
 /** PostgreSQL takes no names of zones and calendars. */
@@ -231,7 +267,7 @@ function itemsOf(list, what, depth) {
     const value = list[i];
     if (typeof value === 'number' || value === null || (typeof value === 'string' && !value.includes('\0')))
       items.push(value);
-    else items.push(itemOf(value, `${what}[${i}]`, depth + 1));
+    else items.push((value instanceof Date && usualText(value)) || itemOf(value, `${what}[${i}]`, depth + 1));
   }
   return items;
 }
@@ -244,10 +280,7 @@ function itemOf(value, what, depth) {
   if (isBytes(value))
     return { array: hexText(value), wrong: `${what} is bytes, which JSON has not: pass value.toString('base64')` };
   const text = objectText(value, what);
-  if (text !== undefined) {
-    const json = isDate(value) ? value.toISOString() : value.toJSON();
-    return json === text ? text : { array: text, json: JSON.stringify(json) };
-  }
+  if (text !== undefined) return { array: text, json: JSON.stringify(value) };
   const json = jsonText(value, what);
   return isJson(value) ? { array: json, json } : { json, wrong: `${what} is ${kindOf(value)}: ${OF_OBJECT}` };
 }
@@ -273,8 +306,11 @@ function arrayText(items) {
   return /^(?:,\{\})*$/.test(elements) ? '{}' : `{${elements.slice(1)}}`;
 }
 
+const isJsonItem = item => typeof item !== 'bigint' && (typeof item !== 'object' || item === null);
+
 /** @throws {TypeError} for items that JSON has not */
 function jsonItem(item, what) {
+  if (Array.isArray(item) && item.every(isJsonItem)) return JSON.stringify(item);
   if (Array.isArray(item)) return `[${item.map((each, i) => jsonItem(each, `${what}[${i}]`)).join()}]`;
   if (typeof item === 'bigint') return refuse(what, item, 'JSON has none: pass String(value)');
   if (typeof item !== 'object' || item === null) return JSON.stringify(item);
