@@ -2,9 +2,8 @@
 
 // Parameter values as node-postgres converts them, quoting, and `defaults`.
 
-const util = require('node:util');
 const { array } = require('../..');
-const { quoted: escapeIdentifier } = require('../core/protocol');
+const { isDate, quoted: escapeIdentifier, timestampText } = require('../core/protocol');
 const { bytesOf, types } = require('./types');
 
 const defaults = {
@@ -28,29 +27,32 @@ const defaults = {
   }
 };
 
+const two = number => String(number).padStart(2, '0');
+
 /** A date that PostgreSQL reads for every date type: in local time with its offset, or in UTC. */
 function dateText(date) {
   if (Number.isNaN(date.getTime())) throw new TypeError('a value is an invalid Date: PostgreSQL has none');
-  const local = new Date(date);
-  if (!defaults.parseInputDatesAsUTC) {
-    local.setUTCFullYear(date.getFullYear(), date.getMonth(), date.getDate());
-    local.setUTCHours(date.getHours(), date.getMinutes(), date.getSeconds(), date.getMilliseconds());
-  }
-  const [, year, rest] = /^([+-]?\d+)(-.*)Z$/.exec(local.toISOString());
-  const offset = new Date(Math.abs(local - date)).toISOString().slice(11, 19).replace(/:00$/, ''); // hours and minutes
-  const digits = String(year > 0 ? +year : 1 - year).padStart(4, '0');
-  return `${digits}${rest}${local < date ? '-' : '+'}${offset}${year > 0 ? '' : ' BC'}`;
+  if (defaults.parseInputDatesAsUTC) return timestampText(date.getTime(), '+00:00');
+  // Seconds, which `getTimezoneOffset` rounds to minutes.
+  const ofDay = 3600 * date.getHours() + 60 * date.getMinutes() + date.getSeconds();
+  let offset = ofDay - (3600 * date.getUTCHours() + 60 * date.getUTCMinutes() + date.getUTCSeconds());
+  if (date.getDate() !== date.getUTCDate()) offset -= Math.sign(offset) * 86400;
+  const size = Math.abs(offset);
+  const seconds = size % 60 === 0 ? '' : `:${two(size % 60)}`;
+  const zone = `${offset < 0 ? '-' : '+'}${two(Math.floor(size / 3600))}:${two(Math.floor(size / 60) % 60)}${seconds}`;
+  return timestampText(date.getTime() + 1000 * offset, zone);
 }
 
+/** A hole of a list is NULL. */
 const prepareElements = values =>
-  values.map(each => (Array.isArray(each) ? prepareElements(each) : prepareValue(each)));
+  Array.from(values, each => (Array.isArray(each) ? prepareElements(each) : prepareValue(each)));
 
 /** @param {object[]} seen the objects whose `toPostgres` has led here */
 function convert(value, seen) {
   if (value === null || value === undefined) return null;
   if (typeof value !== 'object') return value.toString();
   if (ArrayBuffer.isView(value)) return Buffer.isBuffer(value) ? value : bytesOf(value);
-  if (util.types.isDate(value)) return dateText(value);
+  if (isDate(value)) return dateText(value);
   if (Array.isArray(value)) return array(prepareElements(value));
   if (typeof value.toPostgres !== 'function') return JSON.stringify(value);
   if (seen.includes(value)) throw new Error(`circular reference detected while preparing "${value}" for query`);

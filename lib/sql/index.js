@@ -72,15 +72,15 @@ function render(root, isCamel = false) {
 function piece(strings, parts = [], columns = undefined) {
   const renamed = () => render(node, true);
   const node = { strings, parts, columns, parameters: 0, size: strings.length, renamed: columns && renamed };
-  let isEmpty = true;
+  node.isEmpty = true;
   for (const part of parts) {
     const nested = Piece.node(part);
-    isEmpty &&= nested?.isEmpty === true;
+    node.isEmpty &&= nested?.isEmpty === true;
     node.parameters += nested?.parameters ?? 1;
     node.size += nested?.size ?? 0;
     if (nested?.renamed !== undefined) node.renamed = renamed;
   }
-  node.isEmpty = isEmpty && strings.every(isBlank);
+  node.isEmpty &&= strings.every(isBlank);
   if (node.parameters > 65535)
     throw new RangeError(
       `${node.parameters} parameters: a query takes at most 65535; use copyFrom, or unnest with a list for each column`
@@ -97,9 +97,8 @@ function piece(strings, parts = [], columns = undefined) {
  */
 function partOf(value, what) {
   const type = typeof value;
-  const isSent =
-    type === 'string' ? !value.includes('\0') : type === 'number' || type === 'bigint' || type === 'boolean';
-  return isSent || isPiece(value) || isDate(value) ? value : readValue(value, what());
+  if (type === 'string' || type === 'number' || type === 'boolean' || type === 'bigint' || value === null) return value;
+  return isPiece(value) || isDate(value) ? value : readValue(value, what());
 }
 
 /** @returns {Array} a copy of a list; throws a TypeError */

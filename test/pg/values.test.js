@@ -42,6 +42,13 @@ describe('Values of quickgres/pg', () => {
     assert.equal(at('-000001-06-01T00:00:00Z', 'UTC'), '0002-06-01T00:00:00.000+00:00 BC');
     assert.equal(at('0000-06-01T00:00:00Z', 'UTC'), '0001-06-01T00:00:00.000+00:00 BC');
     assert.equal(at('+012345-06-01T00:00:00Z', 'UTC'), '12345-06-01T00:00:00.000+00:00');
+    for (const [zone, last, first] of [
+      ['UTC', '275760-09-13T00:00:00.000+00:00', '271822-04-20T00:00:00.000+00:00 BC'],
+      ['America/St_Johns', '275760-09-12T21:30:00.000-02:30', '271822-04-19T20:29:08.000-03:30:52 BC'],
+      ['Asia/Manila', '275760-09-13T08:00:00.000+08:00', '271822-04-19T08:03:52.000-15:56:08 BC'],
+      ['America/Juneau', '275760-09-12T16:00:00.000-08:00', '271822-04-20T15:02:19.000+15:02:19 BC']
+    ])
+      assert.deepEqual([at(8.64e15, zone), at(-8.64e15, zone)], [last, first]);
     defaults.parseInputDatesAsUTC = true;
     assert.equal(at('2020-02-29T12:34:56.789Z', 'America/Lima'), '2020-02-29T12:34:56.789+00:00');
     assert.throws(() => prepareValue(new Date(NaN)), { name: 'TypeError', message: /invalid Date/ });
@@ -52,6 +59,7 @@ describe('Values of quickgres/pg', () => {
       prepareValue([1, null, undefined, 'a "b" \\', [true], Buffer.from('é')]),
       '{"1",NULL,NULL,"a \\"b\\" \\\\",{"true"},"\\\\xc3a9"}'
     );
+    assert.equal(prepareValue(['a', , ['c', ,]]), '{"a",NULL,{"c",NULL}}');
     assert.equal(prepareValue([{ a: 'x' }]), '{"{\\"a\\":\\"x\\"}"}');
     assert.equal(prepareValue({ a: [1] }), '{"a":[1]}');
     assert.equal(prepareValue([]), '{}');
