@@ -233,7 +233,7 @@ function write(results, directory, name, isPart = false) {
   fs.writeFileSync(file('json'), json(results));
   fs.writeFileSync(file('md'), document(results, name));
   if (name === 'results' && directory === path.join(__dirname, 'results'))
-    publish(path.join(__dirname, '../README.md'), results.tables);
+    publish(path.join(__dirname, 'README.md'), results.tables);
   const http = path.join(directory, 'http.json');
   fs.writeFileSync(
     file('svg'),
@@ -252,7 +252,7 @@ function json(results) {
   return `${JSON.stringify({ ...results, tables: undefined }).slice(0, -1)},"tables":[\n${tables.join(',\n')}\n]}\n`;
 }
 
-/** The lines of README's table: the workload, its unit, and the line for the same over TLS or with an umlaut in each row. */
+/** The lines of the table of README.md: the workload, its unit, and the line for the same over TLS or with an umlaut in each row. */
 const PUBLISHED = {
   'select-pipelined': 'select of a row by its key, 1,000 in flight: per query',
   'select-pipelined@tls': 'the same over TLS',
@@ -270,7 +270,7 @@ const PUBLISHED = {
 
 const COMPARED = ['floor', 'libpq', OURS, 'pg', 'pg-pipeline', 'postgres', 'bun'];
 
-/** README's table, CPU in µs. */
+/** The table of README.md, CPU in µs. */
 function published(tables) {
   const line = cells => `| ${cells.join(' | ')} |`;
   const cell = (entry, client) =>

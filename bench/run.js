@@ -25,7 +25,7 @@ const QUICK_SECONDS = 52;
 const HELP = `npm run bench -- [options]
   --quick           everything, but small: done in a minute, good only to see that it works
   --only NAME,…     workloads, each with the link it goes over if you like: rows-objects,select-pipelined@tls
-  --published       the workloads of README's table: their tables replace those in results.json, the others stay
+  --published       the workloads of README.md's table: their tables replace those in results.json, the others stay
   --part N/OF       a part of everything, likewise
   --clients NAME,…  ${CLIENTS.join(', ')}
   --against DIR     another checkout of this library, measured in turn with this one as client "against"; by itself
