@@ -1,6 +1,6 @@
 'use strict';
 
-const { ConnectionError, Session, UsageError } = require('../..');
+const { ConnectionError, PostgresError, Session, UsageError } = require('../..');
 const { NO_OPTIONS, checkNoMore, checkOptions } = require('../core/options');
 const { handOut, promised, unhindered } = require('../core/pipeline');
 const { PoolLease } = require('./pool-lease');
@@ -75,7 +75,7 @@ class Pool extends Session {
     if (this.#listening === undefined || this.#listening.isOver) {
       const options = { ...this.#options, reached: this.lease.reached };
       this.#listening = new Listening(this.#config, options, error => {
-        if (error instanceof ConnectionError) this.lease.doubt();
+        if (!(error instanceof PostgresError)) this.lease.doubt();
         this.#emit('error', error);
       });
     }
