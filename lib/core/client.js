@@ -7,6 +7,7 @@ const { debug, Pipeline, unhindered } = require('./pipeline');
 const rows = require('./rows');
 const requests = require('./requests');
 const { Steps } = require('./steps');
+const { after } = require('./timer');
 
 /** Milliseconds in which end() expects the server to close the connection, or to answer a request that was given up. */
 const CLOSE_TIMEOUT = 3000;
@@ -252,13 +253,12 @@ class Client extends Steps {
    * A silent connection does not answer requests that were given up. No interval: a mocked clock would run it for days.
    */
   #destroyIfSilent(pipeline) {
-    const timer = setTimeout(() => {
+    const look = () => {
       const isSilent = performance.now() - (pipeline.silentSince || Infinity) > CLOSE_TIMEOUT;
       if (isSilent) this.destroy(new ConnectionError('the server was silent'));
       else if (this.#ending === 'asked') this.#destroyIfSilent(pipeline);
-    }, CLOSE_TIMEOUT / 3);
-    timer.unref?.();
-    this.closed.then(() => clearTimeout(timer));
+    };
+    this.closed.then(after(CLOSE_TIMEOUT / 3, look, 0, false));
   }
 
   #terminate() {

@@ -1,6 +1,7 @@
 'use strict';
 
 const { ConnectionError, checkText, quoted } = require('./protocol');
+const { after } = require('./timer');
 const { CloseRequest, handOut, outcome, showCaller, submitIn, watchSignal } = require('./pipeline');
 
 /** The server truncates longer names. */
@@ -72,7 +73,7 @@ function keeperOf(client) {
       if (request.pending && pipeline.reads === reads)
         client.destroy(new ConnectionError(`the server was silent for ${time + Channels.patience} ms`));
     };
-    setTimeout(setImmediate, Channels.patience, giveUp).unref?.(); // a busy program has not read yet
+    after(Channels.patience, giveUp, 0, false);
   };
 }
 

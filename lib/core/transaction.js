@@ -1,6 +1,7 @@
 'use strict';
 
 const { ConnectionError, UsageError } = require('./protocol');
+const { after } = require('./timer');
 const {
   EndRequest,
   Phase,
@@ -210,12 +211,12 @@ class Transaction {
     pipeline.end(this.#scope);
     // A silent connection does not answer.
     if (this.#interruption !== undefined || pipeline.givenUpAt !== 0) return;
-    let timer;
+    let stop;
     const late = new Promise(resolve => {
-      timer = setTimeout(resolve, UNDO_TIMEOUT);
+      stop = after(UNDO_TIMEOUT, resolve);
     });
     await this.#until(Promise.race([undone, late])).catch(() => {});
-    clearTimeout(timer);
+    stop();
   }
 
   #giveUp(error) {

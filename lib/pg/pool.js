@@ -4,6 +4,7 @@ const { EventEmitter } = require('node:events');
 const { UsageError } = require('../..');
 const pools = require('../pool');
 const { channel, rejectAgain, traceAbove } = require('../core/pipeline');
+const { after } = require('../core/timer');
 const { Client, POOLED, settle, turn } = require('./client');
 const { ConnectionParameters, hide, libpqConfig } = require('./config');
 const { Query, SHARED, TOO_LATE, configOf, errorOf, unhindered } = require('./query');
@@ -146,11 +147,11 @@ class Pool extends EventEmitter {
   async _inTime(ready, since) {
     const limit = Number(this.options.connectionTimeoutMillis ?? 0);
     if (limit === 0) return ready;
-    let timer;
+    let stop;
     const late = new Promise((resolve, reject) => {
-      timer = setTimeout(() => reject(new Error(TOO_LATE)), Math.max(0, since + limit - performance.now()));
+      stop = after(limit, () => reject(new Error(TOO_LATE)), performance.now() - since);
     });
-    return Promise.race([ready, late]).finally(() => clearTimeout(timer));
+    return Promise.race([ready, late]).finally(stop);
   }
 
   /** Tells of the end of a use, which may have been the last one. */

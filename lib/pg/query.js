@@ -6,6 +6,7 @@ const { EventEmitter } = require('node:events');
 const { finished } = require('node:stream/promises');
 const { ConnectionError, PostgresError, RowReader, TimeoutError, UsageError } = require('../..');
 const { copyDirection, unhindered } = require('../core/pipeline');
+const { after } = require('../core/timer');
 const { CopyStream } = require('./copy');
 const { COUNTED, Result, fieldOf, resultOf, rowsOf } = require('./result');
 const { decodeOf } = require('./types');
@@ -245,10 +246,10 @@ class Submission extends EventEmitter {
         this.#fail(error ?? new Error('Connection terminated'));
       });
     client.once('end', lost);
-    const timer = timeout && setTimeout(() => this.#fail(new Error('Query read timeout')), timeout);
+    const stop = timeout && after(timeout, () => this.#fail(new Error('Query read timeout')));
     this.once('over', () => {
       client.off('end', lost);
-      clearTimeout(timer);
+      if (stop) stop();
     });
     this.#work = this.#begin().catch(error => this.#fail(error));
   }

@@ -1,10 +1,12 @@
 'use strict';
 
-/** One one-shot timer to the next deadline, which does not keep the program alive. */
+const { after } = require('../core/timer');
+
+/** One one-shot timer to the next deadline, see lib/core/timer.js, which does not keep the program alive. */
 class Alarm {
   #due = Infinity;
   #ring;
-  #timer;
+  #stop;
 
   /** @param {function(number)} ring gets the time: the deadline if a mocked timer fires before the clock shows it */
   constructor(ring) {
@@ -16,10 +18,8 @@ class Alarm {
     if (due >= this.#due) return;
     this.stop();
     this.#due = due;
-    // By the clock: timers fire early, so by the time that was rung each would fire earlier than the one before. Node
-    // warns of negative times.
-    this.#timer = setTimeout(() => this.#fire(), Math.max(0, due - performance.now()));
-    this.#timer.unref?.();
+    // By the clock: timers fire early, so by the time that was rung each would fire earlier than the one before.
+    this.#stop = after(Math.max(0, due - performance.now()), () => this.#fire(), 0, false);
   }
 
   #fire() {
@@ -29,7 +29,7 @@ class Alarm {
   }
 
   stop() {
-    clearTimeout(this.#timer);
+    this.#stop?.();
     this.#due = Infinity;
   }
 }

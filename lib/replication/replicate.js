@@ -1,6 +1,7 @@
 'use strict';
 
 const { Readable, addAbortSignal } = require('node:stream');
+const { afterReads } = require('../core/timer');
 const {
   AbortError,
   ConnectionError,
@@ -160,12 +161,13 @@ class Replication extends Readable {
   }
 
   #started() {
-    this.#timer = setInterval(() => this.#tick(), this.#statusInterval);
+    this.#timer = setInterval(afterReads, this.#statusInterval, () => this.#tick());
     this.emit('start');
   }
 
   /** Of a network that went dark, the system tells only after hours. */
   #tick() {
+    if (this.#timer === undefined) return;
     const {
       pipeline: { events, reads }
     } = this.#scope;
@@ -230,7 +232,7 @@ class Replication extends Readable {
   }
 
   #stop() {
-    clearInterval(this.#timer);
+    this.#timer = clearInterval(this.#timer);
     clearImmediate(this.#soon);
   }
 

@@ -10,15 +10,13 @@ const {
   TimeoutError,
   protocolError
 } = require('../protocol');
+const { after } = require('../timer');
 
 /** The longest message before the session is ready; no honest server comes near. */
 const MAX_LENGTH = 65536;
 
 /** The most bytes that are held before they are read. */
 const MAX_UNREAD = 16 * MAX_LENGTH;
-
-/** Milliseconds by which a timer is late if the event loop was blocked. */
-const BLOCKED = 50;
 
 const NOTHING = Buffer.alloc(0);
 
@@ -81,7 +79,7 @@ class Attempt extends EventEmitter {
     this.#reject();
   };
   #signal;
-  #timer;
+  #stop; // ends the time limit
 
   /**
    * @param {string} where for messages
@@ -111,14 +109,7 @@ class Attempt extends EventEmitter {
     this.#signal = signal;
     const expire = () =>
       this.#reject(new TimeoutError(`no success within ${seconds} s (connect_timeout)`, { code: '08001' }));
-    const due = begun + seconds * 1000;
-    const look = () => {
-      // If the event loop was blocked, the server's answers may not have been read.
-      const late = Math.min(performance.now() - due, seconds * 1000);
-      if (late > BLOCKED) this.#timer = setTimeout(expire, late);
-      else expire();
-    };
-    if (seconds > 0) this.#timer = setTimeout(look, due - performance.now());
+    if (seconds > 0) this.#stop = after(seconds * 1000, expire, performance.now() - begun);
     if (signal?.aborted) this.#abort();
     signal?.addEventListener('abort', this.#abort);
   }
@@ -184,7 +175,7 @@ class Attempt extends EventEmitter {
   /** Ends the attempt; after a success, what it has opened is handed over. */
   release() {
     this.released = true;
-    clearTimeout(this.#timer);
+    this.#stop?.();
     this.#signal?.removeEventListener('abort', this.#abort);
   }
 

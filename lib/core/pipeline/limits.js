@@ -1,6 +1,7 @@
 'use strict';
 
 const { AbortError, TimeoutError } = require('../protocol');
+const { after, afterReads } = require('../timer');
 
 /** @type {WeakMap<AbortSignal, Set<function>>} the callbacks of a signal, which has one listener for all requests */
 const watchers = new WeakMap();
@@ -47,11 +48,10 @@ const tooLong =
 function watchLimits({ signal, statement_timeout: time = Infinity, waited = 0 }, callback, makeError, isSent) {
   const end = error => callback(isSent === undefined ? error : Object.assign(error, { sent: isSent() }));
   const unwatch = signal === undefined ? undefined : watchSignal(signal, end);
-  // Node warns of negative ones.
-  const timer = time < Infinity && setTimeout(() => end(makeError(time)), Math.max(0, time - waited));
+  const stop = time < Infinity ? after(time, () => end(makeError(time)), waited) : undefined;
   return () => {
     unwatch?.();
-    clearTimeout(timer);
+    stop?.();
   };
 }
 
@@ -69,15 +69,21 @@ const tookNothing = (time, why) =>
 function watchStall(time, left, stalled, allowed = () => 1) {
   let before = left();
   let looks = 0;
-  const timer = setInterval(() => {
+  let isOver = false;
+  const timer = setInterval(afterReads, time, () => {
+    if (isOver) return;
     const now = left();
     looks = now >= before ? looks + 1 : 0;
     before = now;
     if (looks === 0 || looks < allowed()) return;
-    clearInterval(timer);
+    stop();
     stalled(looks * time);
-  }, time);
-  return () => clearInterval(timer);
+  });
+  const stop = () => {
+    isOver = true;
+    clearInterval(timer);
+  };
+  return stop;
 }
 
 module.exports = { throwIfAborted, tookNothing, tooLong, watchLimits, watchSignal, watchStall };

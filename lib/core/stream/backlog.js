@@ -1,6 +1,7 @@
 'use strict';
 
 const { isFollowed, tookNothing } = require('../pipeline');
+const { after } = require('../timer');
 
 /** Milliseconds for which a target may take nothing while other requests wait for the connection. */
 const PATIENCE = 5000;
@@ -18,7 +19,7 @@ class Backlog {
   unflushed = undefined;
   #pipeline;
   #targets = new Set();
-  #timer; // while the connection is not read
+  #stop; // ends the next look; set while the connection is not read
   #waiting; // the target of the long result
 
   constructor(pipeline) {
@@ -60,14 +61,14 @@ class Backlog {
 
   #pace() {
     const { socket, maxBuffered } = this.#pipeline;
-    const isPaused = this.#timer !== undefined;
+    const isPaused = this.#stop !== undefined;
     if (isPaused === (socket !== null && (this.#waiting !== undefined || this.bytes > maxBuffered))) return;
     if (!isPaused) {
       socket.pause(this);
       return this.#look(new Map());
     }
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
+    this.#stop();
+    this.#stop = undefined;
     socket?.resume(this);
   }
 
@@ -81,7 +82,7 @@ class Backlog {
     const keepsOthers = each => head !== null && (isFollowed(head) || head.receiver?.target !== each);
     const targets = [...this.#targets].concat(this.#waiting ?? []);
     const now = new Map(targets.map(each => [each, keepsOthers(each) ? each.unsent : NaN]));
-    this.#timer = setTimeout(() => this.#look(now), PATIENCE);
+    this.#stop = after(PATIENCE, () => this.#look(now));
     for (const [target, left] of now)
       if (left >= before.get(target)) target.giveUp(tookNothing(PATIENCE, 'other requests waited for it'));
   }

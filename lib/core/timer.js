@@ -1,0 +1,43 @@
+'use strict';
+
+/*
+ * The one place that says when a limit has passed. A program that was busy finds its timers due before its sockets are
+ * read, so what has arrived is read first. Steps that several answers need, such as those of connecting, get the time
+ * once more in which the program was busy.
+ */
+
+const { clearImmediate, setImmediate } = globalThis; // fake timers replace them later
+
+/** Milliseconds by which a timer is late if the program was busy. */
+const BUSY = 50;
+
+/** Calls back after a turn of the event loop in which sockets were read. @returns {Immediate} */
+const afterReads = callback => setImmediate(callback);
+
+/**
+ * Calls back when a time has passed, by which the program could read what has arrived.
+ * @param {number} time in milliseconds
+ * @param {function()} callback
+ * @param {number} [passed=0] how much of the time has passed, perhaps more than all
+ * @param {boolean} [isReferenced=true] whether it keeps the program alive
+ * @returns {function()} ends the wait
+ */
+function after(time, callback, passed = 0, isReferenced = true) {
+  const due = performance.now() + time - passed;
+  let stop;
+  const begin = (make, clear) => {
+    const pending = make();
+    if (!isReferenced) pending.unref?.();
+    stop = () => clear(pending);
+  };
+  const read = () => begin(() => afterReads(callback), clearImmediate);
+  const look = () => {
+    const late = Math.min(performance.now() - due, time);
+    if (late > BUSY) begin(() => setTimeout(read, late), clearTimeout);
+    else read();
+  };
+  begin(() => setTimeout(look, Math.max(0, time - passed)), clearTimeout); // Node warns of negative ones
+  return () => stop();
+}
+
+module.exports = { after, afterReads };
