@@ -5,6 +5,8 @@ const { setImmediate: turn, setTimeout: sleep } = require('node:timers/promises'
 const { Client } = require('../..');
 const { UsageError, checkText, kindOf, quoted } = require('../core/protocol');
 const { checkOptions } = require('../core/options');
+const { askFor } = require('../core/pipeline');
+const rows = require('../core/rows');
 const { PgOutput } = require('./pgoutput');
 const { checkInterval, replicate } = require('./replicate');
 
@@ -103,6 +105,30 @@ async function readSnapshot(config, name, read) {
   }
 }
 
+/**
+ * Asks what types are, on a connection of its own, as long as it takes. Without a right to know, they stay strings.
+ * @param {{oids?: number[], names?: string[]}} wanted
+ */
+async function learn(config, types, wanted, signal) {
+  for (let pause = FIRST_PAUSE; ; pause = Math.min(2 * pause, LONGEST_PAUSE)) {
+    const client = new Client({ ...config, decode: false });
+    const abort = () => client.destroy();
+    signal.addEventListener('abort', abort);
+    try {
+      await client.connect();
+      await askFor(client.lease.pipeline, types, wanted);
+      if (client.state === 'open') return; // else the question was lost
+    } catch (error) {
+      if (signal.aborted) throw signal.reason;
+      if (!isOutage(error)) return;
+    } finally {
+      signal.removeEventListener('abort', abort);
+      client.destroy();
+    }
+    await sleep(pause, undefined, { signal });
+  }
+}
+
 /** Makes a lasting slot of a temporary one. */
 const copySlot = (client, from, to) =>
   client.simpleQuery(
@@ -111,6 +137,7 @@ const copySlot = (client, from, to) =>
 
 async function* follow(config, names, options, signal) {
   const publications = names.map(quoted).join().replaceAll("'", "''");
+  const types = new rows.Types();
   let client,
     isFirst = true;
   signal.addEventListener('abort', () => setImmediate(() => client?.destroy()));
@@ -120,12 +147,16 @@ async function* follow(config, names, options, signal) {
     try {
       if (signal.aborted) throw signal.reason;
       client = new Client({ ...config, decode: false, replication: 'database' });
-      if (!(await prepare(client, names, slot))) {
+      const isThere = await prepare(client, names, slot);
+      const unknown = types.unknownIn(decode);
+      if (unknown.length > 0) await learn(config, types, { names: unknown }, signal);
+      if (rows.hasNames(decode)) types.decodersOf(decode, false); // throws for a name that is no type
+      if (!isThere) {
         // A slot lasts only after its snapshot was read: otherwise a loss in between would lose the snapshot.
         const isTemporary = slot === temporary || snapshot !== undefined;
         const made = await createSlot(client, isTemporary ? `${temporary} TEMPORARY` : slot);
         if (!isFirst) yield { type: 'missed' };
-        if (snapshot !== undefined) await readSnapshot(config, made, snapshot);
+        if (snapshot !== undefined) await readSnapshot({ ...config, decode }, made, snapshot);
         if (isTemporary && slot !== temporary) await copySlot(client, temporary, slot);
       }
       const stream = replicate(
@@ -136,9 +167,14 @@ async function* follow(config, names, options, signal) {
       stream.once('start', () => {
         [isFirst, pause] = [false, FIRST_PAUSE];
       });
-      const decoder = new PgOutput({ decode });
+      const decoder = new PgOutput({ decode }, types);
       for await (const { data } of stream) {
-        const change = decoder.decode(data);
+        let change = decoder.decode(data);
+        const oids = decoder.lacking(change);
+        if (oids.length > 0) {
+          await learn(config, types, { oids }, signal);
+          change = decoder.decode(data);
+        }
         if (!DESCRIPTIONS.has(change.type)) yield change;
         if (change.type === 'commit') stream.confirm(change.endLsn);
       }

@@ -62,14 +62,14 @@ class MessageReader {
   }
 }
 
-/** @returns {Buffer} the RowDescription of a query that selects all columns of a relation */
-function describe({ oid, columns }) {
+/** @returns {Buffer} the RowDescription of a query that selects all columns of a relation: with domains' base types */
+function describe({ oid, columns }, types) {
   const fields = columns.map(({ name, typeOid, typeModifier }, i) => {
     const field = Buffer.alloc(Buffer.byteLength(name) + 19);
     let off = field.write(name) + 1;
     off = field.writeUInt32BE(oid, off);
     off = field.writeInt16BE(i + 1, off);
-    off = field.writeUInt32BE(typeOid, off);
+    off = field.writeUInt32BE(types?.baseOf(typeOid) ?? typeOid, off);
     field.writeInt32BE(typeModifier, off + 2);
     return field;
   });
@@ -165,26 +165,47 @@ const MESSAGES = {
  * https://www.postgresql.org/docs/current/protocol-logicalrep-message-formats.html
  */
 class PgOutput {
-  #decode; // a map of decoders
-  #types = new WeakMap(); // how values are decoded, by relation
+  #decode; // true, a map of decoders, or undefined
+  #parsers = new WeakMap(); // how values are decoded, by relation
+  #types; // those that are not built in
 
-  /** @param {{decode: boolean|Map|object}} [options] what values are; true by default */
-  constructor(options) {
+  /**
+   * @param {{decode: boolean|Map|object}} [options] what values are; true by default
+   * @param {Types} [types] what is known of types that are not built in; without it, names of types are refused
+   */
+  constructor(options, types) {
     checkOptions(options, OPTIONS);
     const decode = rows.checkDecode(options?.decode) ?? true;
-    if (rows.hasNames(decode))
+    if (types === undefined && rows.hasNames(decode))
       throw new TypeError('decode has names of types, which pgoutput does not tell: write OIDs');
-    this.#decode = decode === true ? rows.decoders : decode || undefined;
+    this.#decode = decode || undefined;
+    this.#types = types;
     /** @type {Map<number, object>} the tables described so far, by OID */
     this.relations = new Map();
+  }
+
+  /** The decoders of all columns. */
+  get #decoders() {
+    if (this.#types !== undefined) return this.#types.decodersOf(this.#decode, false);
+    return this.#decode === true ? rows.decoders : this.#decode;
   }
 
   /** @private The value of column i, whose kind is 't' (text) or 'b' (binary). */
   value(relation, i, kind, bytes) {
     if (this.#decode === undefined) return kind === 't' ? bytes.toString() : Buffer.from(bytes);
-    if (!this.#types.has(relation)) this.#types.set(relation, new rows.RowParser(describe(relation)));
-    const decoder = this.#types.get(relation).type(kind === 't' ? 0 : 1, this.#decode).decoders[i];
+    if (!this.#parsers.has(relation)) this.#parsers.set(relation, new rows.RowParser(describe(relation, this.#types)));
+    const decoder = this.#parsers.get(relation).type(kind === 't' ? 0 : 1, this.#decoders).decoders[i];
     return decoder === undefined ? bytes.toString() : decoder(bytes, 0, bytes.length);
+  }
+
+  /**
+   * @private
+   * @param {object} change that was decoded
+   * @returns {number[]} types of its table that have to be asked for before its values are right
+   */
+  lacking({ type, columns, relation = type === 'relation' ? { columns } : undefined }) {
+    if (this.#types === undefined || this.#decode === undefined || relation === undefined) return [];
+    return this.#types.lackingIn(relation, undefined, 0, []);
   }
 
   relation(oid) {

@@ -7,6 +7,7 @@ const { PassThrough } = require('node:stream');
 const { startPgBouncer, startProxy, startServer } = require('pg-test-fixtures');
 const { Client, decoders } = require('../..');
 const { Pool } = require('../../lib/pool');
+const { changes } = require('../../lib/replication');
 const { afterTest, endAfterTest } = require('../support/hooks');
 const { table } = require('./kit');
 
@@ -191,6 +192,43 @@ describe('Columns', () => {
       'an array of such a type, binary format': 'no decoder knows the format'
     }
   );
+
+  it('Snapshot and stream of changes have the values of queries, with decode: true, own decoders and none', async function () {
+    this.timeout(60000);
+    const kinds = Object.entries(KINDS).filter(([name]) => name !== 'an anonymous record');
+    const columns = kinds.map(([, [expression]], i) => `${expression} AS c${i}`).join(', ');
+    await fresh(`CREATE TABLE all_kinds AS SELECT 1 AS id, ${columns};
+      ALTER TABLE all_kinds REPLICA IDENTITY FULL; CREATE PUBLICATION all_kinds FOR TABLE all_kinds`);
+    const text = 'SELECT * FROM all_kinds';
+    const moods = { mood: label => label.toUpperCase(), 'public.age': age => -age, 23: Number };
+    const client = endAfterTest(new Client(server.config));
+    await client.connect();
+    for (const decode of [
+      true,
+      false,
+      { ...decoders, ...moods },
+      moods,
+      new Map(Object.entries({ ...decoders, ...moods }).map(([key, value]) => [Number(key) || key, value]))
+    ]) {
+      const [row] = (await client.query(text, [], { decode })).objects;
+      const seen = [];
+      const snapshot = async tx => {
+        seen.push((await tx.query(text)).objects[0]);
+        setTimeout(() => fresh('UPDATE all_kinds SET id = id'), 0);
+      };
+      const loop = changes(server.config, { publication: 'all_kinds', decode, snapshot });
+      for await (const { type, new: changed, old } of loop) {
+        if (type === 'update') seen.push(changed, old);
+        if (type === 'commit') break;
+      }
+      for (const each of seen) assert.deepEqual(each, row);
+      assert.equal(seen.length, 3);
+      if (decode === true) for (const [i, [, [, value]]] of kinds.entries()) assert.deepEqual(row[`c${i}`], value);
+    }
+    await assert.rejects(changes(server.config, { publication: 'all_kinds', decode: { nothing: String } }).next(), {
+      code: '42704'
+    });
+  });
 
   /** Types that no other test changes. */
   const fresh = async sql => {

@@ -11,6 +11,8 @@ module.exports = {
   ...require('./query'),
   // CloseRequest, ping
   ...require('./close'),
+  /** See learn.js. */
+  askFor: (...what) => require('./learn').askFor(...what),
   // EndRequest; what an answer says of blocks
   ...require('./block'),
   // Scope, Phase: who owns the connection

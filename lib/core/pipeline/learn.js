@@ -192,4 +192,19 @@ function learn(request, receivers) {
   return true;
 }
 
-module.exports = { TypesRequest, learn, questionBefore };
+/**
+ * Asks on a connection that has nothing else to do.
+ * @param {Types} types that learn the answer
+ * @param {{oids?: number[], names?: string[]}} wanted
+ * @returns {Promise} resolves when the question is over, also if it has failed
+ */
+function askFor(pipeline, types, wanted) {
+  const question = new TypesRequest(types, wanted);
+  return new Promise(resolve => {
+    question.whenOver(resolve);
+    pipeline.putFirst(question);
+    pipeline.pump();
+  });
+}
+
+module.exports = { askFor, learn, questionBefore };
