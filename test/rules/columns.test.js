@@ -348,6 +348,72 @@ describe('Columns', () => {
     }
   });
 
+  /** What another connection changes, and the text of which a value is sent before and after. */
+  const MIGRATIONS = {
+    'an enum dropped and made again': [
+      "CREATE TYPE state AS ENUM ('a'); CREATE TABLE states (v state)",
+      'INSERT INTO states VALUES ($1)',
+      'a',
+      "DROP TYPE state CASCADE; CREATE TYPE state AS ENUM ('b'); ALTER TABLE states ADD COLUMN v state",
+      'b'
+    ],
+    'the type of a column': [
+      'CREATE TABLE states (v int)',
+      'INSERT INTO states VALUES ($1)',
+      '1',
+      'ALTER TABLE states ALTER v TYPE text USING v::text',
+      'one'
+    ],
+    'the size of a column': [
+      'CREATE TABLE states (v int)',
+      'SELECT * FROM states WHERE v = $1',
+      1,
+      'ALTER TABLE states ALTER v TYPE int8',
+      3e9
+    ],
+    'a function': [
+      "CREATE FUNCTION f(int) RETURNS int LANGUAGE sql AS 'SELECT $1'",
+      'SELECT f($1)',
+      1,
+      "DROP FUNCTION f(int); CREATE FUNCTION f(text) RETURNS text LANGUAGE sql AS 'SELECT $1'",
+      1
+    ],
+    'a column that becomes an enum': [
+      'CREATE TABLE states (v text)',
+      'UPDATE states SET v = $1',
+      'a',
+      "CREATE TYPE state AS ENUM ('a'); ALTER TABLE states ALTER v TYPE state USING v::state",
+      'a'
+    ]
+  };
+  const ASKS = {
+    query: (session, text, value) => session.query(text, [value]),
+    batch: (session, text, value) => session.batch([[text, [value]]]),
+    queryTo: (session, text, value) => session.queryTo(new PassThrough().resume(), text, [value])
+  };
+
+  table(
+    'A parameter whose type another connection has changed fails nothing outside of a transaction',
+    { migration: MIGRATIONS, method: ASKS, session: { client: SESSIONS.client, pool: SESSIONS.pool } },
+    async ([create, text, before, change, after], ask, session) => {
+      await fresh(`DROP TABLE IF EXISTS states; DROP TYPE IF EXISTS state; DROP FUNCTION IF EXISTS f; ${create}`);
+      await session(async one => {
+        for (let i = 0; i < 7; i++) await ask(one, text, before);
+        await fresh(change);
+        await Promise.all([ask(one, text, after)]);
+        await ask(one, text, after);
+      });
+    }
+  );
+
+  it('A wrong value is sent twice at most, and its error is that of the server', async () => {
+    const client = endAfterTest(new Client(server.config));
+    await client.connect();
+    await client.query('SELECT $1::int AS n', ['1']);
+    await assert.rejects(client.query('SELECT $1::int AS n', ['one']), { code: '22P02' });
+    assert.equal((await client.query('SELECT $1::int AS n', ['1'])).objects[0].n, 1);
+  });
+
   it('A question that fails aborts no transaction, rejects nothing, and is asked again by a later result', async () => {
     await fresh('REVOKE SELECT ON pg_catalog.pg_type FROM PUBLIC; CREATE ROLE blind LOGIN');
     const text = "SELECT '{1}'::age[] AS value";

@@ -187,7 +187,7 @@ class QueryRequest extends Request {
 
   /** Notes whether it may succeed when it is sent once more, with a Parse of its own. */
   noteStale(error, bound) {
-    this.stale = !bound && this.cache && isStale(error);
+    this.stale = !bound && this.cache && isStale(error, this.parses);
     this.cache = false;
   }
 
