@@ -7,6 +7,7 @@ const OWN = ['tags', 'max_age', 'stale_while_revalidate'];
 
 const OF_CACHE = new Set(['max_bytes', 'max_answer_bytes', 'max_age', 'stale_while_revalidate', 'now']);
 const OF_QUERY = new Set([...NAMES.query, ...OWN].filter(name => name !== 'stream' && name !== 'buffer'));
+const OF_KEY = new Set([...NAMES.query, ...NAMES.queryTo, ...OWN]);
 const OF_QUERY_TO = new Set([...NAMES.queryTo, ...OWN]);
 
 /** @throws {TypeError} unless the option is a number from 0 */
@@ -15,4 +16,4 @@ function checkNumber(value, name) {
   throw new TypeError(`${name} must be a number, 0 or more, not ${typeof value === 'number' ? value : typeof value}`);
 }
 
-module.exports = { OF_CACHE, OF_QUERY, OF_QUERY_TO, checkNumber };
+module.exports = { OF_CACHE, OF_KEY, OF_QUERY, OF_QUERY_TO, checkNumber };

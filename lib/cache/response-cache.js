@@ -1,16 +1,16 @@
 'use strict';
 
 const { EventEmitter } = require('node:events');
-const { keyOf, quoted } = require('../core/protocol');
+const { checkText, keyOf, quoted } = require('../core/protocol');
 const { KEEPALIVE, checkChannel, keeperOf } = require('../core/listen');
 const { checkNoMore, checkOptions, keep, statementOf } = require('../core/options');
-const { RowReader } = require('../core/rows');
+const { RowReader, readingOf } = require('../core/rows');
 const { Target } = require('../core/stream');
 const { Collector, isRead, read, write } = require('./answer');
 const { Asking } = require('./asking');
 const { Entries } = require('./entries');
 const { UNLIMITED, limitOf } = require('./limit');
-const { OF_CACHE, OF_QUERY, OF_QUERY_TO, checkNumber } = require('./options');
+const { OF_CACHE, OF_KEY, OF_QUERY, OF_QUERY_TO, checkNumber } = require('./options');
 
 /**
  * Answers queries from memory. It owns its client and makes the session read-only, so that the server's word alone
@@ -80,7 +80,7 @@ class ResponseCache extends EventEmitter {
     const limit = plain.signal === undefined && plain.statement_timeout === undefined ? UNLIMITED : limitOf(plain);
     try {
       const answer = await limit.race(this.#find(request, limit));
-      if (!answer.large) return read(answer, new RowReader(plain), session.lease);
+      if (!answer.large) return read(answer, new RowReader(readingOf(plain)), session.lease);
     } finally {
       limit.release();
     }
@@ -299,7 +299,9 @@ class ResponseCache extends EventEmitter {
   }
 
   #keyOf(session, ...query) {
-    return this.#request(session, ...statementOf(session.lease, ...query)).key;
+    const [text, values, options] = statementOf(session.lease, ...query);
+    checkOptions(options, OF_KEY);
+    return this.#request(session, text, values, options).key;
   }
 
   /**
@@ -320,10 +322,12 @@ class ResponseCache extends EventEmitter {
 
   /** Forgets one answer. An answer that is being fetched goes to the requests that wait for it, and is not kept. */
   invalidate(key) {
+    checkText(key, 'key');
     this.#entries.forgetKey(key);
   }
 
   invalidateTag(tag) {
+    checkText(tag, 'tag');
     this.#entries.forgetTag(tag);
   }
 

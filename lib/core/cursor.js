@@ -1,6 +1,6 @@
 'use strict';
 
-const { RowReader } = require('./rows');
+const { RowReader, readingOf } = require('./rows');
 const { callerOf, handOut, showCaller, throwIfAborted } = require('./pipeline');
 
 /** The rows of a query in batches, as an async iterable. */
@@ -22,7 +22,7 @@ class Cursor {
     // Without an await, both messages leave in one write.
     const portal = opened instanceof Promise ? await opened : opened;
     const fetch = async () => {
-      const reader = new RowReader(options);
+      const reader = new RowReader(readingOf(options));
       await portal.fetch(batchSize, reader, { signal }, this.#caller);
       if (reader.error !== undefined) throw reader.error;
       return reader;

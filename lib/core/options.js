@@ -1,6 +1,6 @@
 'use strict';
 
-const { Piece, checkText, checkValues, kindOf, snapshot } = require('./protocol');
+const { Piece, checkText, checkValues, isBytes, kindOf, snapshot } = require('./protocol');
 const { checkDecode } = require('./rows');
 
 const NO_VALUES = Object.freeze([]);
@@ -69,6 +69,13 @@ function checkStream(stream, name) {
 
 const isOid = oid => Number.isInteger(oid) && oid >= 0 && oid <= 0xffffffff;
 
+/** @returns {function(*, string)} a check of an option that is one of these words, of which the first is the default */
+const oneOf = words => (value, name) => {
+  if (words.includes(value)) return;
+  const given = typeof value === 'string' ? `'${value}'` : kindOf(value);
+  throw new TypeError(`${name} must be '${words.join("' or '")}', not ${given}`);
+};
+
 /** The check of each option; methods check the options that are missing here. */
 const CHECKS = {
   alone: checkFlag,
@@ -79,6 +86,13 @@ const CHECKS = {
   reset: checkFlag,
   idempotent: checkFlag,
   session: checkFlag,
+  int8: oneOf(['number', 'string']),
+  numeric: oneOf(['string', 'number']),
+  bytea: oneOf(['hex', 'base64']),
+  separator(value) {
+    if (typeof value !== 'string' && !isBytes(value))
+      throw new TypeError(`separator must be a string or a Buffer, not ${kindOf(value)}`);
+  },
   batchSize: value => checkCount(value, 'batchSize', 1),
   retries: value => checkCount(value, 'retries', 0),
   buffer: value => checkNumber(value, 'buffer', 'a number of bytes from 0', value => value >= 0),
@@ -111,9 +125,8 @@ const CHECKS = {
     checkNumber(value, 'statement_timeout', 'a number of milliseconds above 0', value => value > 0)
 };
 
-/** @param {Object<string, function(*, string)>} [checks] by name */
-function checkOptions(options, names, checks = CHECKS) {
-  if (options === undefined) return;
+/** @throws {TypeError} unless the options are an object */
+function checkObject(options) {
   if (options === null || typeof options !== 'object') {
     throw new TypeError(`options must be an object, not ${kindOf(options)}${noCallback(options)}`);
   }
@@ -121,6 +134,12 @@ function checkOptions(options, names, checks = CHECKS) {
     throw new TypeError('options must be an object, not an array: query(text, values, options) takes values');
   if (options instanceof AbortSignal)
     throw new TypeError('options must be an object, not an AbortSignal: write { signal }');
+}
+
+/** @param {Object<string, function(*, string)>} [checks] by name */
+function checkOptions(options, names, checks = CHECKS) {
+  if (options === undefined) return;
+  checkObject(options);
   for (const name of Object.keys(options)) {
     if (!names.has(name)) {
       const hint = Object.hasOwn(HINTS, name) ? `: ${HINTS[name]}` : '';
@@ -178,6 +197,7 @@ module.exports = {
   checkCount,
   checkNoMore,
   checkNumber,
+  checkObject,
   checkOptions,
   NAMES,
   NO_OPTIONS,

@@ -18,7 +18,7 @@ const {
 } = require('./pipeline');
 const { NAMES, NO_OPTIONS, NO_VALUES, checkOptions, keep, statementOf } = require('./options');
 const requests = require('./requests');
-const { RowReader } = require('./rows');
+const { RowReader, readingOf } = require('./rows');
 
 const { QueryRequest } = requests;
 
@@ -110,7 +110,8 @@ class Session extends EventEmitter {
     checkOptions(options, NAMES.query);
     const { format, cache, paramTypes, decode, names, stream: target, buffer } = options;
     const receiver = target === undefined ? undefined : stream().receiverFor(target, buffer);
-    const takes = () => receiver ?? (decode === undefined && names === undefined ? undefined : new RowReader(options));
+    const takes = () =>
+      receiver ?? (decode === undefined && names === undefined ? undefined : new RowReader(readingOf(options)));
     if (typeof text === 'string' && copyDirection(text) === 'in')
       return handOut(this.copyIn(text, values, takes(), options));
     const checked = this.#lease.keep(text, values);

@@ -61,6 +61,7 @@ class Steps extends Session {
    */
   sync(reader = new RowReader()) {
     return promised(() => {
+      if (!(reader instanceof RowReader)) throw new TypeError(`sync takes a RowReader, not ${kindOf(reader)}`);
       if (this.inQuery) return handOut(this.#closePortal().then(() => reader));
       const request = new CloseRequest();
       request.result = reader;

@@ -1,7 +1,7 @@
 'use strict';
 
 const { pipeline } = require('node:stream');
-const { isPiece } = require('../core/protocol');
+const { checkText, checkValues, isPiece, kindOf } = require('../core/protocol');
 const { NAMES, NO_OPTIONS, checkOptions, checkNumber } = require('../core/options');
 const { throwIfAborted, watchSignal } = require('../core/pipeline');
 const { Target } = require('../core/stream');
@@ -120,6 +120,8 @@ function check(response, options) {
   checkOptions(options, OPTIONS);
   checkStatus(options, 'status');
   checkStatus(options, 'emptyStatus');
+  if (options.compress !== undefined && typeof options.compress !== 'boolean')
+    throw new TypeError(`compress must be a boolean, not ${kindOf(options.compress)}`);
   if (![undefined, 'keep', 'escape'].includes(options.formulas))
     throw new TypeError("formulas must be 'keep' or 'escape'");
 }
@@ -159,21 +161,28 @@ function answer(session, request, response, ...query) {
   const statement = isPiece(query[0]) ? query.slice(0, 1) : [query[0], query[1]];
   const { [statement.length]: options = NO_OPTIONS } = query;
   check(response, options);
+  if (statement.length > 1) {
+    checkText(statement[0], 'text');
+    if (statement[1] !== undefined) checkValues(statement[1]);
+  }
   const typed = response.hasHeader('content-type');
   const { as = options.format === 1 ? 'protocol' : typed ? 'json' : REPRESENTATIONS, compress = true } = options;
   const { status = response.statusCode, emptyStatus = status } = options;
   const isChosen = typeof as === 'string';
   if (as !== REPRESENTATIONS && !(isChosen && Object.hasOwn(TYPES, as))) checkOffered([as].flat());
-  const varying = VARYING[(isChosen ? 0 : 1) + (compress ? 2 : 0)];
+  const { form } = session; // quickgres/live has chosen by Accept, and sends pieces as they come
+  const isCompressed = compress && form === undefined;
+  const varying = VARYING[(isChosen && form === undefined ? 0 : 1) + (isCompressed ? 2 : 0)];
   const { method, headers } = request;
-  const chosen = isChosen ? as : representationFor(headers.accept, as, as === REPRESENTATIONS ? 'protocol' : '');
+  const chosen =
+    form ?? (isChosen ? as : representationFor(headers.accept, as, as === REPRESENTATIONS ? 'protocol' : ''));
   const type = TYPES[chosen];
   if (chosen === undefined) {
     const list = as.map(name => `${TYPES[name]}\n`).join('');
     return answerAlone(response, varying, 406, 'text/plain; charset=utf-8', list);
   }
   if (method === 'HEAD') return answerAlone(response, varying, status, typed ? undefined : type);
-  const encoding = compress ? encodingFor(headers['accept-encoding']) : undefined;
+  const encoding = isCompressed ? encodingFor(headers['accept-encoding']) : undefined;
   const own = { type, status, emptyStatus, encoding, stallTimeout: options.stall_timeout, varying };
   const { as: given, status: st, emptyStatus: es, compress: co, formulas, ...plain } = options;
   plain.as = chosen === 'csv' ? new Csv(formulas === 'escape') : chosen;

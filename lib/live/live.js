@@ -3,7 +3,7 @@
 const { EventEmitter } = require('node:events');
 const { ConnectionError, Session, UsageError } = require('../..');
 const { checkText, keyOf, kindOf } = require('../core/protocol');
-const { NAMES, checkNumber, checkOptions, keep, statementOf } = require('../core/options');
+const { NAMES, checkNumber, checkObject, checkOptions, keep, statementOf } = require('../core/options');
 const { copyDirection, throwIfAborted, watchSignal } = require('../core/pipeline');
 const { respond } = require('../http');
 const { follower } = require('./follow');
@@ -80,16 +80,19 @@ class Live extends EventEmitter {
       ? [[request, response], sql, parameters, how]
       : [[request], response, sql, parameters];
     const [text, values, options] = statementOf(this.#session.lease, ...query);
-    if (options === null || typeof options !== 'object')
-      throw new TypeError(`options must be an object, not ${kindOf(options)}`);
+    if (typeof options !== 'object') throw new TypeError(`options must be an object, not ${kindOf(options)}`);
+    checkObject(options);
     const { tags = [], settings, ...plain } = options;
     if (!Array.isArray(tags) || !tags.every(tag => typeof tag === 'string'))
       throw new TypeError('tags must be an array of strings');
     const session = settings === undefined ? this.#session : this.#session.with(settings);
     if (!headerOf(request, 'accept').includes(TYPE)) return respond(session, ...place, text, values, plain);
     // `respond` decides the headers and makes the target, as for a ResponseCache, which is no Session either.
-    const results = { queryTo: (target, ...asked) => this.#show(target, session, [...new Set(tags)], ...asked) };
-    return respond(results, ...place, text, values, { ...plain, as: ['live'], compress: false });
+    const results = {
+      form: 'live',
+      queryTo: (target, ...asked) => this.#show(target, session, [...new Set(tags)], ...asked)
+    };
+    return respond(results, ...place, text, values, plain);
   }
 
   /** Shows the states of a result until the reader leaves. */

@@ -26,7 +26,8 @@ function optionsOf(options) {
   const all = { common: { isPooled: false, silent: new Map() }, policy: { ...POLICY } };
   for (const name of OPTIONS) {
     const what = name.includes('_') ? `${name}, in milliseconds,` : name;
-    all[name] = checkCount(options[name] ?? DEFAULTS[name], what, name === 'size' ? 1 : 0);
+    const { [name]: value = DEFAULTS[name] } = options;
+    all[name] = checkCount(value, what, name === 'size' ? 1 : 0);
     if (name.includes('_')) all[name] ||= Infinity;
   }
   return all;

@@ -4,6 +4,7 @@ const { randomBytes } = require('node:crypto');
 const { setImmediate: turn, setTimeout: sleep } = require('node:timers/promises');
 const { Client } = require('../..');
 const { UsageError, checkText, kindOf, quoted } = require('../core/protocol');
+const { checkConfig } = require('../core/config');
 const { checkOptions } = require('../core/options');
 const { askFor } = require('../core/pipeline');
 const rows = require('../core/rows');
@@ -159,6 +160,7 @@ async function* follow(config, names, options, signal) {
         if (snapshot !== undefined) await readSnapshot({ ...config, decode }, made, snapshot);
         if (isTemporary && slot !== temporary) await copySlot(client, temporary, slot);
       }
+      const decoder = new PgOutput({ decode }, types);
       const stream = replicate(
         client,
         `START_REPLICATION SLOT ${slot} LOGICAL 0/0 (proto_version '1', publication_names '${publications}')`,
@@ -167,7 +169,6 @@ async function* follow(config, names, options, signal) {
       stream.once('start', () => {
         [isFirst, pause] = [false, FIRST_PAUSE];
       });
-      const decoder = new PgOutput({ decode }, types);
       for await (const { data } of stream) {
         let change = decoder.decode(data);
         const oids = decoder.lacking(change);
@@ -194,8 +195,10 @@ async function* follow(config, names, options, signal) {
 /** The changes of publications, also beyond the loss of a connection: see index.d.ts. */
 function changes(config, options) {
   const names = check(options ?? {});
+  checkConfig(config);
   const own =
     typeof config === 'string' || config instanceof URL ? { connectionString: String(config) } : { ...config };
+  void new PgOutput({ decode: options.decode ?? own.decode }); // else it would be noticed when there is a slot
   const ending = new AbortController();
   const all = follow(own, names, options, AbortSignal.any([ending.signal, options.signal ?? ending.signal]));
   const end = all.return.bind(all);

@@ -1,6 +1,6 @@
 'use strict';
 
-const { protocolError } = require('../core/protocol');
+const { kindOf, protocolError } = require('../core/protocol');
 const { checkOptions } = require('../core/options');
 const rows = require('../core/rows');
 const { readTime } = require('./wal');
@@ -216,6 +216,7 @@ class PgOutput {
 
   /** @returns {object} see PgOutputMessage in index.d.ts */
   decode(data) {
+    if (!ArrayBuffer.isView(data)) throw new TypeError(`decode takes a Buffer, not ${kindOf(data)}`);
     const message = new MessageReader(data);
     const type = message.char();
     if (!Object.hasOwn(MESSAGES, type)) {

@@ -1,5 +1,7 @@
 'use strict';
 
+const { kindOf } = require('../core/protocol');
+
 /** PostgreSQL's epoch, in milliseconds of Unix time. */
 const EPOCH = Date.UTC(2000, 0, 1);
 
@@ -11,6 +13,8 @@ function parseLsn(text) {
 }
 
 function formatLsn(lsn) {
+  if (typeof lsn !== 'bigint') throw new TypeError(`a log sequence number is a bigint, not ${kindOf(lsn)}`);
+  if (lsn < 0n || lsn >> 64n > 0n) throw new RangeError(`${lsn} is not a log sequence number, which has 64 bits`);
   return `${(lsn >> 32n).toString(16)}/${(lsn & 0xffffffffn).toString(16)}`.toUpperCase();
 }
 

@@ -1,6 +1,6 @@
 'use strict';
 
-const { isPort } = require('./hosts');
+const { isPort } = require('./options');
 const { isOption } = require('./options');
 
 /**

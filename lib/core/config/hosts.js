@@ -2,7 +2,7 @@
 
 const fs = require('node:fs');
 const net = require('node:net');
-const { check } = require('./options');
+const { check, isPort } = require('./options');
 
 /** The servers of a config, and which of them are on this machine. */
 
@@ -45,9 +45,6 @@ function hostList(values, { sslmode, socket }, fallback) {
   });
 }
 
-/** @returns {boolean} whether a text is a port number, as libpq reads it */
-const isPort = text => /^\s*\+?\d+\s*$/.test(text) && Number(text) >= 1 && Number(text) <= 65535;
-
 /** @returns {string} the default host: the default socket directory, else localhost */
 function defaultHost() {
   return ['/var/run/postgresql', '/tmp'].find(directory => fs.existsSync(directory)) ?? 'localhost';
@@ -82,4 +79,4 @@ function isLoopback(host) {
   );
 }
 
-module.exports = { hostList, isPort, defaultHost, socketPath, isLoopback };
+module.exports = { hostList, defaultHost, socketPath, isLoopback };

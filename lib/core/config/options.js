@@ -38,6 +38,15 @@ const oneOf = words => (value, name) => {
   throw new TypeError(`${name} must be one of ${words.join(', ')}, not "${value}"`);
 };
 
+/** @returns {boolean} whether a text is a port number, as libpq reads it */
+const isPort = text => /^\s*\+?\d+\s*$/.test(text) && Number(text) >= 1 && Number(text) <= 65535;
+
+/** Checks a list of ports, of which an empty one is the default. */
+function ports(value) {
+  for (const text of value.split(','))
+    check(text === '' || isPort(text), `port must be a number from 1 to 65535, not "${text}"`);
+}
+
 /** Parses an option for which only an empty text is allowed. */
 const unsupported = (value, name) => check(value === '', `${name} is not supported`);
 
@@ -93,7 +102,7 @@ const protocolVersion = checked(
 const OPTIONS = {
   host: [raw, 'PGHOST'],
   hostaddr: [raw, 'PGHOSTADDR'],
-  port: [raw, 'PGPORT'],
+  port: [ports, 'PGPORT'],
   dbname: [raw, 'PGDATABASE'],
   user: [text, 'PGUSER'],
   password: [raw, 'PGPASSWORD'],
@@ -184,4 +193,4 @@ function requireAuth(value, name) {
   return { allowed, named: new Set(negative ? [] : allowed), single: negative || items[1] ? null : methods[0] };
 }
 
-module.exports = { OPTIONS, ENCRYPTED, MODES, VERIFIED, check, isOption, isToken, isUtf8 };
+module.exports = { OPTIONS, ENCRYPTED, MODES, VERIFIED, check, isOption, isPort, isToken, isUtf8 };

@@ -1,7 +1,7 @@
 'use strict';
 
 const { State, backend, checkText, isPiece, kindOf, nameOf, placed, protocolError } = require('../protocol');
-const { RowReader } = require('../rows');
+const { RowReader, readingOf } = require('../rows');
 const { NAMES, NO_OPTIONS, checkOptions, statementOf } = require('../options');
 const { QueryRequest, Request, copyDirection, waitsForTypes } = require('../pipeline');
 
@@ -50,7 +50,7 @@ class BatchRequest extends Request {
       const { format = 0, cache = true, paramTypes, decode, names } = options;
       checkText(text, 'text');
       if (copyDirection(text) === 'in') throw new TypeError('COPY FROM STDIN cannot be part of a batch: use copyFrom');
-      const receiver = decode === undefined && names === undefined ? undefined : new RowReader(options);
+      const receiver = decode === undefined && names === undefined ? undefined : new RowReader(readingOf(options));
       const checked = lease.keep(text, values);
       if (lease.scope === null) this.inputs.push([text, checked, options]);
       return new QueryRequest(text, checked, format, cache, paramTypes, receiver);

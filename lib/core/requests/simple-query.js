@@ -1,7 +1,7 @@
 'use strict';
 
 const { State, backend, nextState } = require('../protocol');
-const { RowReader, wantsOf } = require('../rows');
+const { RowReader, readingOf, wantsOf } = require('../rows');
 const { Request, waitsForTypes } = require('../pipeline');
 
 const { CommandComplete, CopyData, CopyInResponse, DataRow, EmptyQueryResponse, ErrorResponse, RowDescription } =
@@ -44,7 +44,8 @@ class SimpleQueryRequest extends Request {
       return pipeline.flush();
     }
     if (!this.pending) return; // it was given up
-    if (this.reader === null && FIRST.has(type)) this.result.push((this.reader = new RowReader(this.options)));
+    if (this.reader === null && FIRST.has(type))
+      this.result.push((this.reader = new RowReader(readingOf(this.options))));
     const { reader } = this;
     if (type === RowDescription) reader.start(pipeline.rowParserOf(buf, start, end), 0, pipeline);
     else if (type === DataRow || type === CopyData) reader.receiveData(buf, start, end, count, pipeline.reader.owned);

@@ -48,6 +48,20 @@ function checkDecode(decode) {
   return decode;
 }
 
+/** The options of a reader, among those of a query. */
+const readingOf = ({ decode, names }) => ({ decode, names });
+
+/** @throws {TypeError} unless these are options of a reader */
+function checkReading(options) {
+  if (options === null || typeof options !== 'object' || Array.isArray(options) || options instanceof AbortSignal)
+    throw new TypeError(`options must be an object, not ${kindOf(options)}`);
+  const wrong = Object.keys(options).find(name => name !== 'decode' && name !== 'names');
+  if (wrong !== undefined) throw new TypeError(`there is no option ${wrong} here; the options are decode, names`);
+  const { decode, names } = options;
+  checkDecode(decode);
+  if (names !== undefined && names !== 'camel') throw new TypeError(`names must be 'camel', not ${kindOf(names)}`);
+}
+
 /**
  * What the readers of a connection do by default.
  * @param {boolean} asObjects whether `rows` are plain objects, as in a pool
@@ -101,8 +115,10 @@ module.exports = {
   /** @returns {Array|undefined} what has to be known of types for a map, see Receiver */
   wantsOf: decode => (named.has(decode) ? [decode] : undefined),
   checkDecode,
+  checkReading,
   decodingOf,
   isName,
+  readingOf,
   hasNames: decode => named.has(decode),
   namesIn,
   /** Whether a map has decoders of text[], as those have that extend `decoders`. */

@@ -22,6 +22,7 @@ module.exports = {
   wantsOf: decode.wantsOf,
   isName: decode.isName,
   namesIn: decode.namesIn,
+  readingOf: decode.readingOf,
   columnLength,
   int32: datarow.int32,
   get decoders() {

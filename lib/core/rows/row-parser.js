@@ -2,7 +2,7 @@
 
 const { isAscii } = require('node:buffer');
 const { inspect } = require('node:util');
-const { protocolError, textAt } = require('../protocol');
+const { kindOf, protocolError, textAt } = require('../protocol');
 const { Members, int32 } = require('../../../client-parser/datarow.js');
 const { RowDescription } = require('../../../client-parser/messages.js');
 
@@ -64,6 +64,7 @@ class RowParser extends RowDescription {
   #binary;
 
   constructor(buf, start = 0) {
+    if (!ArrayBuffer.isView(buf)) throw new TypeError(`a RowParser takes a Buffer, not ${kindOf(buf)}`);
     super(buf, start);
     /** Whether a column has a type that is not built in. */
     this.isOwn = this.columns.some(({ typeOid }) => typeOid >= OWN);

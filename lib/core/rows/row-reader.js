@@ -84,7 +84,8 @@ class RowReader {
     this.binary = 0;
     this.rowParser = undefined;
     if (options !== undefined) {
-      this._decode = decoding.checkDecode(options.decode);
+      decoding.checkReading(options);
+      this._decode = options.decode;
       this._isCamel = options.names === 'camel';
     }
     this._type = null;

@@ -1,6 +1,6 @@
 'use strict';
 
-const { PostgresError, checkText, isBytes, kindOf } = require('../protocol');
+const { PostgresError, checkText, kindOf } = require('../protocol');
 const { NO_OPTIONS } = require('../options');
 const { QueryRequest } = require('../requests');
 const { giveUp, copyDirection, needOf, send, throwIfAborted, watchSignal } = require('../pipeline');
@@ -64,38 +64,23 @@ async function finishFailed(sink, options, error) {
   else written?.catch(() => {});
 }
 
-const CHOICES = {
-  as: ['protocol', 'values', 'json', 'ndjson'],
-  int8: ['number', 'string'],
-  numeric: ['string', 'number'],
-  bytea: ['hex', 'base64']
-};
+const FORMS = ['protocol', 'values', 'json', 'ndjson'];
 
 /** Whether `as` is an encoder, as http hands one in. */
 const isEncoder = as => typeof as?.messages === 'function';
 
-function chosenOf(options, name) {
-  const choices = CHOICES[name];
-  const value = options[name] ?? choices[0];
-  if (choices.includes(value) || isEncoder(value)) return value;
-  throw new TypeError(
-    `${name} must be '${choices.join("' or '")}', not ${typeof value === 'string' ? `'${value}'` : kindOf(value)}`
-  );
-}
-
 function encoderOf(options, text, common) {
   if (options === NO_OPTIONS) return protocol;
-  const chosen = {};
-  for (const name of Object.keys(CHOICES)) chosen[name] = chosenOf(options, name);
-  const { separator = '', format = 0 } = options;
-  if (typeof separator !== 'string' && !isBytes(separator)) {
-    throw new TypeError('separator must be a string or a Buffer');
+  const { as = 'protocol', separator = '', format = 0, int8 = 'number', numeric = 'string', bytea = 'hex' } = options;
+  if (as === 'protocol') return protocol;
+  if (as === 'values') return new Values(Buffer.from(separator));
+  if (!FORMS.includes(as) && !isEncoder(as)) {
+    const given = typeof as === 'string' ? `'${as}'` : kindOf(as);
+    throw new TypeError(`as must be '${FORMS.join("' or '")}', not ${given}`);
   }
-  if (chosen.as === 'protocol') return protocol;
-  if (chosen.as === 'values') return new Values(Buffer.from(separator));
-  if (format !== 0) throw new TypeError(`as: '${chosen.as}' is made of columns in text format: leave out format`);
-  if (copyDirection(text) === 'out') throw new TypeError(`COPY has no columns to be written as '${chosen.as}'`);
-  return isEncoder(chosen.as) ? chosen.as : new Json(chosen, common);
+  if (format !== 0) throw new TypeError(`as: '${as}' is made of columns in text format: leave out format`);
+  if (copyDirection(text) === 'out') throw new TypeError(`COPY has no columns to be written as '${as}'`);
+  return isEncoder(as) ? as : new Json({ as, int8, numeric, bytea }, common);
 }
 
 /**
