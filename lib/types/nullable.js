@@ -45,6 +45,9 @@ const OUTER_JOIN = /:jointype [123] /;
 /** Clauses with which a query that counts may have no row. */
 const MAY_BE_EMPTY = ['groupClause', 'groupingSets', 'havingQual', 'limitCount', 'limitOffset', 'setOperations'];
 
+/** What no key of GROUP BY can be. */
+const NO_KEYS = new Set(['VAR', 'AGGREF', 'WINDOWFUNC', 'GROUPINGFUNC']);
+
 /** Steps of one query. Subqueries and views that use each other twice would double them at each level. */
 const MOST_STEPS = 100_000;
 
@@ -68,6 +71,7 @@ class Nullability {
   #facts;
   #steps = 0;
   #busy = []; // columns of recursive queries
+  #columnsAsKeys = new Map(); // of grouping sets, by query
   #knowsJoins; // which may make a column NULL
   #isBlind; // one may
 
@@ -101,6 +105,8 @@ class Nullability {
 
   #sure(node, queries) {
     if (++this.#steps > MOST_STEPS) return false;
+    if (queries[0].groupingSets !== null && !NO_KEYS.has(node?.node) && !this.#hasColumnsAsKeys(queries[0]))
+      return false;
     const { strict, counts } = this.#facts;
     const all = list => (list ?? []).every(each => this.#sure(each, queries));
     switch (node?.node) {
@@ -153,6 +159,22 @@ class Nullability {
     if (subLinkType === EXISTS || subLinkType === ARRAY) return true;
     const isOne = isTrue(subselect.hasAggs) && MAY_BE_EMPTY.every(name => subselect[name] === null);
     return subLinkType === SCALAR && isOne && !isTrue(subselect.hasTargetSRFs) && this.#column(subselect, 0, queries);
+  }
+
+  /**
+   * Whether the keys of grouping sets are columns. An expression that is a key may be NULL wherever it stands; up to
+   * PostgreSQL 17, the tree does not tell.
+   */
+  #hasColumnsAsKeys(query) {
+    if (!this.#columnsAsKeys.has(query)) {
+      const references = new Set(query.groupClause?.map(({ tleSortGroupRef }) => tleSortGroupRef));
+      const keys = query.targetList.filter(({ ressortgroupref }) => references.has(ressortgroupref));
+      this.#columnsAsKeys.set(
+        query,
+        keys.every(({ expr }) => expr.node === 'VAR')
+      );
+    }
+    return this.#columnsAsKeys.get(query);
   }
 
   #variable(node, around) {

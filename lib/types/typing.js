@@ -42,11 +42,12 @@ const TYPES = `SELECT t.oid, t.typname AS name, t.typtype AS kind, nullif(t.typb
   FROM pg_type t LEFT JOIN pg_type e ON e.typarray = t.oid`;
 
 /**
- * Which columns are surely NOT NULL: not those of foreign tables, of parents whose children may differ, of tables with
- * rules that answer something else, nor by a constraint that is not validated.
+ * Which columns are surely NOT NULL: not those of foreign tables and of what has such partitions, of parents whose
+ * children may differ, of tables with rules that answer something else, nor by a constraint that is not validated.
  */
 const NAMES = `SELECT attrelid || '.' || attnum AS id, nspname AS schema, relname || '.' || attname AS name,
     attnotnull AND NOT relhasrules AND (relkind = 'p' OR (relkind = 'r' AND NOT relhassubclass))
+      AND attrelid NOT IN (SELECT pg_partition_ancestors(oid) FROM pg_class WHERE relkind = 'f' AND relispartition)
       AND NOT EXISTS (SELECT FROM pg_constraint
         WHERE conrelid = attrelid AND contype = 'n' AND conkey = ARRAY[attnum] AND NOT convalidated) AS sure,
     EXISTS (SELECT FROM pg_trigger WHERE tgrelid = attrelid AND NOT tgisinternal) AS triggers
@@ -56,20 +57,40 @@ const NAMES = `SELECT attrelid || '.' || attnum AS id, nspname AS schema, relnam
 const VIEWS = `SELECT ev_class::text AS id, ev_action::text AS tree FROM pg_rewrite WHERE rulename = '_RETURN'`;
 
 /**
- * Functions of PostgreSQL that make NULL of NULL alone. Not among them are to_char, which makes it of '', the time of
- * an infinite timestamp, json's values, and what geometry does with shapes that do not fit.
+ * Functions that make NULL of NULL alone: a name is not enough, since lower(anyrange) makes it of an empty range. Left
+ * out are to_char, which makes it of '', and json's values.
+ */
+const NEVER_NULL = [
+  ...['smallint', 'integer', 'bigint', 'numeric', 'real', 'double precision'].map(type => `abs(${type})`),
+  ...['ceil', 'floor', 'round'].flatMap(name => [`${name}(numeric)`, `${name}(double precision)`]),
+  ...['btrim', 'ltrim', 'rtrim'].flatMap(name => [`${name}(text)`, `${name}(text, text)`, `${name}(bytea, bytea)`]),
+  ...['text', 'character', 'bytea', 'bit', 'tsvector'].map(type => `length(${type})`),
+  ...['char_length(text)', 'char_length(character)', 'lower(text)', 'upper(text)', 'replace(text, text, text)'],
+  ...['md5(text)', 'md5(bytea)', 'concat("any")', 'concat_ws(text, "any")', 'round(numeric, integer)'],
+  ...['now()', 'clock_timestamp()', 'random()', 'gen_random_uuid()', 'to_json(anyelement)', 'to_jsonb(anyelement)'],
+  ...['json', 'jsonb'].flatMap(type =>
+    ['object', 'array'].flatMap(of => [`${type}_build_${of}()`, `${type}_build_${of}("any")`])
+  ),
+  ...['timestamptz', 'timestamp', 'interval'].map(type => `date_trunc(text, ${type})`),
+  'date_trunc(text, timestamptz, text)',
+  ...['text', 'interval'].flatMap(zone =>
+    ['timestamptz', 'timestamp', 'timetz'].map(type => `timezone(${zone}, ${type})`)
+  )
+];
+
+/**
+ * These, and PostgreSQL's own operators and casts of the same kind: not those of geometry, where shapes may not fit, and
+ * not the time of an infinite timestamp.
  */
 const STRICT = `SELECT oid::text FROM pg_proc
-  WHERE pronamespace = 'pg_catalog'::regnamespace AND NOT proretset AND prokind = 'f' AND (
-    oid IN (SELECT oprcode FROM pg_operator JOIN pg_type t ON t.oid = oprright WHERE typcategory <> 'G'
-      AND oprname IN ('=', '<>', '<', '>', '<=', '>=', '+', '-', '*', '/', '%', '||', '@>', '<@', '&&',
-        '~', '~*', '~~', '~~*', '!~', '!~*', '!~~', '!~~*'))
-    OR oid IN (SELECT castfunc FROM pg_cast JOIN pg_type t ON t.oid = castsource WHERE typcategory <> 'G'
-      AND typname NOT IN ('json', 'jsonb') AND casttarget NOT IN ('time'::regtype, 'timetz'::regtype))
-    OR proname IN ('now', 'concat', 'concat_ws', 'lower', 'upper', 'length', 'char_length', 'btrim', 'ltrim', 'rtrim',
-      'replace', 'md5', 'abs', 'round', 'ceil', 'floor', 'date_trunc', 'to_json', 'to_jsonb', 'json_build_object',
-      'jsonb_build_object', 'json_build_array', 'jsonb_build_array', 'gen_random_uuid', 'random', 'clock_timestamp',
-      'timezone'))`;
+  WHERE pronamespace = 'pg_catalog'::regnamespace AND NOT proretset AND prokind = 'f' AND oid < ${OWN} AND (
+    oid IN (SELECT oprcode FROM pg_operator o JOIN pg_type t ON t.oid = oprright WHERE typcategory <> 'G'
+      AND o.oid < ${OWN} AND oprname IN ('=', '<>', '<', '>', '<=', '>=', '+', '-', '*', '/', '%', '||',
+        '@>', '<@', '&&', '~', '~*', '~~', '~~*', '!~', '!~*', '!~~', '!~~*'))
+    OR oid IN (SELECT castfunc FROM pg_cast c JOIN pg_type t ON t.oid = castsource WHERE typcategory <> 'G'
+      AND c.oid < ${OWN} AND typname NOT IN ('json', 'jsonb')
+      AND casttarget NOT IN ('time'::regtype, 'timetz'::regtype))
+    OR oid IN (${NEVER_NULL.map(signature => `to_regprocedure('pg_catalog.${signature}')`)}))`;
 const COUNTS = `SELECT oid::text FROM pg_proc WHERE pronamespace = 'pg_catalog'::regnamespace
   AND proname IN ('count', 'row_number', 'rank', 'dense_rank', 'percent_rank', 'cume_dist')`;
 
@@ -213,4 +234,4 @@ class Typing {
   }
 }
 
-module.exports = { Typing };
+module.exports = { STRICT, Typing };
