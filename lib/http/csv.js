@@ -5,8 +5,22 @@ const { columnLength, int32, oid } = require('../core/rows');
 
 const [COMMA, QUOTE, NEWLINE, RETURN, BACKSLASH, DOT, APOSTROPHE] = Buffer.from(',"\n\r\\.\'');
 
-/** Bytes with which a cell begins that spreadsheets take for a formula. */
-const FORMULA = Buffer.from('=+-@\t\r');
+/**
+ * Characters with which a cell begins that spreadsheets may take for a formula.
+ * https://owasp.org/www-community/attacks/CSV_Injection
+ */
+const FORMULA = Buffer.from('=+-@\t\r\n');
+/** The full-width ones differ in their third byte. */
+const [WIDE, WIDER] = Buffer.from('＝');
+const FORMULA_WIDE = Buffer.from(Array.from('＝＋－＠', character => Buffer.from(character)[2]));
+
+const isFormula = (bytes, start, end) =>
+  start < end &&
+  (FORMULA.includes(bytes[start]) ||
+    (end - start > 2 &&
+      bytes[start] === WIDE &&
+      bytes[start + 1] === WIDER &&
+      FORMULA_WIDE.includes(bytes[start + 2])));
 
 /** Types whose values may begin with a minus, and are never formulas. */
 const NUMBERS = new Set([oid.int2, oid.int4, oid.int8, oid.float4, oid.float8, oid.numeric]);
@@ -29,7 +43,7 @@ function writeQuoted(out, off, bytes, start, end, isText = false) {
  * @param {boolean} escaped whether a formula is to be text
  */
 function writeValue(out, off, bytes, start, end, alone, escaped) {
-  if (escaped && start < end && FORMULA.includes(bytes[start])) return writeQuoted(out, off, bytes, start, end, true);
+  if (escaped && isFormula(bytes, start, end)) return writeQuoted(out, off, bytes, start, end, true);
   const ends = alone && end - start === 2 && bytes[start] === BACKSLASH && bytes[start + 1] === DOT;
   if (start === end || ends) return writeQuoted(out, off, bytes, start, end);
   let at = off;

@@ -61,14 +61,30 @@ describe('CSV', () => {
 
   it('makes text of what spreadsheets take for formulas, but not of numbers, if asked to', async () => {
     const client = await connected();
-    const text = `SELECT v AS "=a", -1 AS b, -1.5 AS c FROM unnest(ARRAY['=1+1', '+1', '-1', '@a', E'\\ta', E'\\ra', '=a","b', '', NULL, 'a=1', '''']) v`;
+    const text = `SELECT v AS "=a", -1 AS b, -1.5 AS c FROM unnest(ARRAY['=1+1', '+1', '-1', '@a', E'\\ta', E'\\ra', E'\\n=1', '＝1', '＋1', '－1', '＠a', '！a', '=a","b', '', NULL, 'a=1', '''']) v`;
     const rows = cells => ['', ...cells].join('\n');
     assert.equal(
       await written(client, text, [], true),
       `"'=a",b,c${rows(
-        [`"'=1+1"`, `"'+1"`, `"'-1"`, `"'@a"`, `"'\ta"`, `"'\ra"`, `"'=a"",""b"`, '""', '', 'a=1', "'"].map(
-          cell => `${cell},-1,-1.5`
-        )
+        [
+          `"'=1+1"`,
+          `"'+1"`,
+          `"'-1"`,
+          `"'@a"`,
+          `"'\ta"`,
+          `"'\ra"`,
+          `"'\n=1"`,
+          `"'＝1"`,
+          `"'＋1"`,
+          `"'－1"`,
+          `"'＠a"`,
+          '！a',
+          `"'=a"",""b"`,
+          '""',
+          '',
+          'a=1',
+          "'"
+        ].map(cell => `${cell},-1,-1.5`)
       )}\n`
     );
     assert.match(await written(client, text), /^=a,b,c\n=1\+1,-1,-1\.5\n/);
