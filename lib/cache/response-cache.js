@@ -163,7 +163,7 @@ class ResponseCache extends EventEmitter {
       statement_timeout,
       key,
       tags: [...new Set(tags)],
-      hasSettings: settings !== undefined,
+      isPersonal: settings !== undefined || !Array.isArray(values) || values.length > 0,
       maxAge,
       stale,
       form: { as, ...form }
@@ -220,7 +220,7 @@ class ResponseCache extends EventEmitter {
     }
   }
 
-  async #fetch({ session, text, values, tags, hasSettings, maxAge, stale, form, time }, prepared, limits) {
+  async #fetch({ session, text, values, tags, isPersonal, maxAge, stale, form, time }, prepared, limits) {
     const collector = new Collector(Math.min(this.max_answer_bytes, this.max_bytes));
     try {
       const asked = session.queryTo(collector, text, values, { ...form, ...limits });
@@ -228,7 +228,7 @@ class ResponseCache extends EventEmitter {
       if (cmd !== 'SELECT' && cmd !== 'SHOW') this.#renew();
       return {
         tags,
-        hasSettings,
+        isPersonal,
         maxAge,
         stale,
         form,
@@ -241,7 +241,7 @@ class ResponseCache extends EventEmitter {
       };
     } catch (error) {
       if (!collector.large) throw error;
-      return { tags, hasSettings, maxAge, stale, form, time, body: collector.take(), large: true };
+      return { tags, isPersonal, maxAge, stale, form, time, body: collector.take(), large: true };
     }
   }
 

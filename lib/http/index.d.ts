@@ -28,8 +28,8 @@ export interface RespondOptions extends Omit<QueryToOptions, 'as' | 'end'> {
   compress?: boolean | undefined;
   /**
    * With 'escape', CSV cells and names that spreadsheets take for formulas are quoted and begin with an apostrophe:
-   * those that begin with `=`, `+`, `-`, `@`, a tab or a carriage return. Columns of numeric types stay as they are.
-   * Default: 'keep'.
+   * those that begin with `=`, `+`, `-`, `@`, also full-width, a tab, a carriage return or a newline. Columns of numeric
+   * types stay as they are. Other separators than commas inside a field stay. Default: 'keep'.
    */
   formulas?: 'keep' | 'escape' | undefined;
 }

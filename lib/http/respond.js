@@ -38,6 +38,15 @@ const VARYING = [[], ['Accept'], ['Accept-Encoding'], ['Accept', 'Accept-Encodin
 
 const BODILESS = new Set([204, 205, 304]);
 
+/**
+ * @returns {object} the entity tag that the handler has set, weak: other bytes need another strong one
+ * @see https://www.rfc-editor.org/rfc/rfc9110#section-8.8.3.3
+ */
+function weakened(response) {
+  const etag = response.getHeader('etag');
+  return typeof etag === 'string' && etag.startsWith('"') ? { etag: `W/${etag}` } : {};
+}
+
 /** An HTTP response, whose headers are decided right before the first byte. */
 class ResponseTarget extends Target {
   #options;
@@ -78,8 +87,8 @@ class ResponseTarget extends Target {
         encoding !== undefined &&
         length >= SMALL &&
         !response.hasHeader('content-encoding') &&
-        !/no-transform/.test(response.getHeader('cache-control'));
-      if (isCompressed) headers['content-encoding'] = encoding;
+        !/\bno-transform\b/i.test(response.getHeader('cache-control'));
+      if (isCompressed) Object.assign(headers, { 'content-encoding': encoding, ...weakened(response) });
       else if (length < Infinity) headers['content-length'] = length;
     }
     response.writeHead(status, headers);

@@ -13,13 +13,13 @@ function etagOf(answer) {
 
 /**
  * Limits HTTP caches to the time in which this cache would give the answer. An answer with tags must be revalidated,
- * since HTTP caches do not hear of invalidations; so must one that depends on settings, since the next user of a
- * browser may have others.
+ * since HTTP caches do not hear of invalidations; so must one that depends on values or settings, since the next user
+ * of a browser may have others at the same URL.
  * @param {number} age milliseconds
  * @returns {string} the Cache-Control header
  */
-function cacheControl({ tags, hasSettings, maxAge, stale }, age) {
-  if (tags.length > 0 || hasSettings) return 'private, no-cache';
+function cacheControl({ tags, isPersonal, maxAge, stale }, age) {
+  if (tags.length > 0 || isPersonal) return 'private, no-cache';
   const fresh = maxAge - age;
   return `private, max-age=${seconds(fresh)}, stale-while-revalidate=${seconds(Math.min(stale, fresh + stale))}`;
 }

@@ -86,7 +86,8 @@ class Live extends EventEmitter {
     if (!Array.isArray(tags) || !tags.every(tag => typeof tag === 'string'))
       throw new TypeError('tags must be an array of strings');
     const session = settings === undefined ? this.#session : this.#session.with(settings);
-    if (!headerOf(request, 'accept').includes(TYPE)) return respond(session, ...place, text, values, plain);
+    if (!headerOf(request, 'accept').toLowerCase().includes(TYPE))
+      return respond(session, ...place, text, values, plain);
     // `respond` decides the headers and makes the target, as for a ResponseCache, which is no Session either.
     const results = {
       form: 'live',

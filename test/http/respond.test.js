@@ -249,11 +249,35 @@ describe('respond', () => {
     });
   });
 
+  it('makes a strong ETag of the handler weak where it compresses, since the bytes are others', async () => {
+    const client = await connected();
+    await serving(
+      (request, response) => {
+        response.setHeader('etag', request.headers.own);
+        return respond(client, request, response, request.headers.small ? 'SELECT 1 AS a' : LARGE);
+      },
+      async port => {
+        for (const [encoding, small, own, etag] of [
+          ['br', '', '"a"', 'W/"a"'],
+          ['gzip', '', '"a"', 'W/"a"'],
+          ['deflate', '', '"a"', 'W/"a"'],
+          ['gzip', '', 'W/"a"', 'W/"a"'],
+          ['gzip', '1', '"a"', '"a"'], // too small to be compressed
+          ['identity', '', '"a"', '"a"']
+        ]) {
+          const { headers } = await get(port, { 'accept-encoding': encoding, small, own });
+          assert.equal(headers.etag, etag, `${encoding} ${own}`);
+        }
+      }
+    );
+  });
+
   it('leaves alone what the handler has decided', async () => {
     const client = await connected();
     const expected = await direct(client, LARGE);
     const cases = [
       [{ 'cache-control': 'no-transform', vary: 'Origin' }, {}, { vary: 'Origin, Accept, Accept-Encoding' }],
+      [{ 'cache-control': 'Public, NO-Transform', etag: '"a"' }, {}, { 'content-encoding': undefined, etag: '"a"' }],
       [{ 'content-encoding': 'identity', vary: '*' }, {}, { vary: '*', 'content-encoding': 'identity' }],
       [
         { 'content-type': 'text/plain' },

@@ -6,9 +6,9 @@ const { validate, etagOf, cacheControl } = require('../../lib/http/validators');
 /** An answer of a cache. */
 function answerOf(
   text,
-  { tags = [], hasSettings = false, maxAge = 60000, stale = 15000, rowCount = 1, kept = true } = {}
+  { tags = [], isPersonal = false, maxAge = 60000, stale = 15000, rowCount = 1, kept = true } = {}
 ) {
-  return { body: Buffer.from(text), rowCount, tags, hasSettings, maxAge, stale, kept };
+  return { body: Buffer.from(text), rowCount, tags, isPersonal, maxAge, stale, kept };
 }
 
 /** A response that only has headers. */
@@ -47,9 +47,9 @@ describe('Cache-Control of an answer', () => {
     );
   });
 
-  it('has it asked for each time if it can be invalidated, or depends on settings', () => {
+  it('has it asked for each time if it can be invalidated, or may be that of one user', () => {
     assert.equal(cacheControl(answerOf('a', { tags: ['t'] }), 0), 'private, no-cache');
-    assert.equal(cacheControl(answerOf('a', { hasSettings: true }), 0), 'private, no-cache');
+    assert.equal(cacheControl(answerOf('a', { isPersonal: true }), 0), 'private, no-cache');
   });
 });
 

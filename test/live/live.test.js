@@ -51,6 +51,12 @@ describe('Live', () => {
     assert.deepEqual(await reader.next(), ['D 9 i', 's']);
   });
 
+  it('is asked for by a media type in any case', async () => {
+    const { port } = await serving();
+    const reader = await reading(port, { accept: TYPE.toUpperCase() });
+    assert.equal((await reader.next()).at(-1), 's');
+  });
+
   it('begins anew with other columns', async () => {
     const { port, change } = await serving({
       handler: (request, response, live) => live.respond(request, response, 'TABLE todos', [], { cache: false })
