@@ -89,7 +89,7 @@ class Session extends EventEmitter {
       if (isPlain)
         return scope === null
           ? this.#plain(text, values)
-          : scope.pipeline.submit(new QueryRequest(text, values, 0, true), scope);
+          : scope.pipeline.submit(new QueryRequest(text, values), scope);
       return this.#query(
         text,
         values,
@@ -103,19 +103,20 @@ class Session extends EventEmitter {
   /** A query without options, which a connection has to be found for. */
   #plain(text, values) {
     const checked = this.#lease.keep(text, values);
-    return send(this.#lease, 'shared', NO_OPTIONS, () => new QueryRequest(text, checked, 0, true), text);
+    return send(this.#lease, 'shared', NO_OPTIONS, () => new QueryRequest(text, checked), text);
   }
 
   #query(text, values, options) {
     checkOptions(options, NAMES.query);
-    const { format, cache, paramTypes, decode, names, stream: target, buffer } = options;
+    const { decode, names, stream: target, buffer } = options;
     const receiver = target === undefined ? undefined : stream().receiverFor(target, buffer);
     const takes = () =>
       receiver ?? (decode === undefined && names === undefined ? undefined : new RowReader(readingOf(options)));
     if (typeof text === 'string' && copyDirection(text) === 'in')
       return handOut(this.copyIn(text, values, takes(), options));
     const checked = this.#lease.keep(text, values);
-    const make = () => new QueryRequest(text, checked, format ?? 0, cache ?? true, paramTypes, takes());
+    const execution = requests.executionOf(options);
+    const make = () => new QueryRequest(text, checked, execution, takes());
     if (target === undefined) return send(this.#lease, needOf(options), options, make, text);
     checkRepeated(options);
     return handOut(stream().queryInto(this.#lease, receiver, make, options));

@@ -1,8 +1,8 @@
 'use strict';
 
 const { UsageError, checkText, kindOf } = require('./protocol');
-const { firstWord, isLocalSet, promised, statementsOf, submitIn } = require('./pipeline');
-const { DISCARD, QueryRequest } = require('./requests');
+const { PLAIN, firstWord, isLocalSet, promised, statementsOf, submitIn } = require('./pipeline');
+const { DISCARD, InternalQuery } = require('./requests');
 
 /** The texts that set so many settings, by their number, up to a bound. */
 const TEXTS = [];
@@ -35,10 +35,6 @@ function valueOf(value, name) {
   if (typeof value === 'string') checkText(value, `settings['${name}']`);
   return String(value);
 }
-
-/** Puts settings back that were changed inside a transaction. */
-class PutBackRequest extends QueryRequest {}
-PutBackRequest.prototype.internal = true;
 
 /**
  * Settings of the transaction of a request, by name. They go in front of it and without a Sync, so that both are one
@@ -122,7 +118,7 @@ class Settings {
       `pg_catalog.set_config('${kept}', '', true)`;
     const text = `SELECT ${this.#each(putBack)}
       WHERE pg_catalog.current_setting('quickgres.before_${this.depth}_0', true) OPERATOR(pg_catalog.<>) ''`;
-    const request = new PutBackRequest(text, names, 0, true, undefined, DISCARD);
+    const request = new InternalQuery(text, names, PLAIN, DISCARD);
     promised(() => submitIn(request, scope)).catch(() => {}); // the block has failed, or is that of a savepoint
   }
 

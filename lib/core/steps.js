@@ -64,7 +64,7 @@ class Steps extends Session {
       if (!(reader instanceof RowReader)) throw new TypeError(`sync takes a RowReader, not ${kindOf(reader)}`);
       if (this.inQuery) return handOut(this.#closePortal().then(() => reader));
       const request = new CloseRequest();
-      request.result = reader;
+      request.receiver = reader;
       return submitIn(request, this.lease);
     });
   }
@@ -91,7 +91,7 @@ class Steps extends Session {
       () => {
         this.#copy = { request, over };
         if (scope.refused !== null) this.endSteps(scope.refused); // it could not be ended any more
-        resolve(request.result);
+        resolve(request.receiver);
       },
       undefined,
       receiver

@@ -2,7 +2,7 @@
 
 const { UsageError, backend, decodeCommandComplete } = require('../core/protocol');
 const { giveUp } = require('../core/pipeline');
-const { QueryRequest } = require('../core/requests');
+const { QueryRequest, executionOf } = require('../core/requests');
 
 const NOTHING = Buffer.alloc(0);
 const SUSPENDED = Buffer.from([backend.PortalSuspended, 0, 0, 0, 4]);
@@ -28,9 +28,9 @@ class Answer {
   }
 
   /** @returns {QueryRequest} whose result this is; another one after a loss */
-  request({ text, values, cache = true, paramTypes }) {
+  request({ text, values, cache, paramTypes }) {
     if (this.#error !== undefined) throw this.#error;
-    return (this.#request = new QueryRequest(text, values, 0, cache, paramTypes, this));
+    return (this.#request = new QueryRequest(text, values, executionOf({ cache, paramTypes }), this));
   }
 
   giveUp(error) {

@@ -13,7 +13,7 @@ const {
   nameOf,
   protocolError
 } = require('../core/protocol');
-const { Request, Scope, giveUp } = require('../core/pipeline');
+const { Flight, Scope, giveUp } = require('../core/pipeline');
 const { checkOptions } = require('../core/options');
 const { formatLsn, parseLsn, readTime, writeNow } = require('./wal');
 
@@ -42,7 +42,7 @@ const STATUS_UPDATE = 0x72; // r
  * START_REPLICATION: a simple Query, after which both sides send CopyData. It owns the connection until it is over.
  * https://www.postgresql.org/docs/current/protocol-replication.html
  */
-class CopyBothRequest extends Request {
+class CopyBothRequest extends Flight {
   #ended = false; // CopyDone was sent
   #listener;
 
@@ -53,7 +53,7 @@ class CopyBothRequest extends Request {
     this.copying = false;
   }
 
-  encode(writer) {
+  write(writer) {
     writer.query(this.text);
     this.state = State.Simple;
   }
@@ -113,6 +113,8 @@ class CopyBothRequest extends Request {
     if (this.state === State.Waiting) this.scope.pipeline.leave(this.scope);
   }
 }
+
+CopyBothRequest.prototype.simple = true;
 
 /** A stream of XLogData. The program confirms what it has processed. */
 class Replication extends Readable {

@@ -14,7 +14,8 @@ function pipeline() {
 /** What a request writes. */
 function encoded(request) {
   const writer = new MessageWriter();
-  request.encode(writer, new Statements(10));
+  request.write(writer, new Statements(10), request);
+  if (!request.simple) writer.sync();
   return writer.take().toString('hex');
 }
 

@@ -8,11 +8,11 @@ const {
   backend: { CommandComplete },
   decodeCommandComplete
 } = require('../protocol');
-const { Request } = require('./request');
+const { Flight } = require('./flight');
 const { rollbacksTo } = require('./sql');
 
 /** Ends a block or a savepoint, by COMMIT, ROLLBACK or RELEASE. It resolves to the command tag. */
-class EndRequest extends Request {
+class EndRequest extends Flight {
   /** @param {boolean} controlsBlock whether it ends the block, rather than a savepoint in it */
   constructor(text, controlsBlock) {
     super();
@@ -20,14 +20,14 @@ class EndRequest extends Request {
     this.controlsBlock = controlsBlock;
   }
 
-  encode(writer) {
+  write(writer) {
     writer.query(this.text);
     this.state = State.Simple;
   }
 
   message(pipeline, type, buf, start, end) {
     super.message(pipeline, type, buf, start, end);
-    if (type === CommandComplete) this.result = decodeCommandComplete(buf, start, end);
+    if (type === CommandComplete) this.receiver = decodeCommandComplete(buf, start, end);
   }
 }
 
@@ -43,17 +43,17 @@ function rollBack(pipeline) {
 }
 
 /** Notes a command tag that shows the end of a block; that of ROLLBACK TO SAVEPOINT is the same as that of ROLLBACK. */
-function noteCommand(request, buf, start, end) {
+function noteCommand(pipeline, buf, start, end) {
   const tag = buf.latin1Slice(start + 5, end - 1);
-  if (tag === 'COMMIT' || tag === 'PREPARE TRANSACTION') request.endings = Infinity;
-  else if (tag === 'ROLLBACK') request.endings++;
+  if (tag === 'COMMIT' || tag === 'PREPARE TRANSACTION') pipeline.endings = Infinity;
+  else if (tag === 'ROLLBACK') pipeline.endings++;
 }
 
 /**
  * Whether a request has ended the block of its transaction, or was sent behind one that has: after COMMIT AND CHAIN the
  * status is that of another block.
  */
-function hasLeft({ scope: { outermost }, endings, text }, status) {
+function hasLeft({ status, endings }, { scope: { outermost }, text }) {
   return status === 'I' || outermost.endedBy !== undefined || (endings > 0 && endings > rollbacksTo(text));
 }
 
@@ -78,7 +78,7 @@ function checkBlock(pipeline, request, before) {
   let mustUndo = status !== 'I'; // a block is open that should not be
   if (!scope.block) mustUndo &&= before === 'I' && !controlsBlock;
   else if (request.endsScope) mustUndo &&= controlsBlock;
-  else if (hasLeft(request, status)) {
+  else if (hasLeft(pipeline, request)) {
     request.error ??= new UsageError(
       'this ended the transaction block: in transaction(), return from the function to commit, throw to roll back',
       '25P01'

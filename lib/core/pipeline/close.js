@@ -1,10 +1,10 @@
 'use strict';
 
 const { State } = require('../protocol');
-const { Request } = require('./request');
+const { Flight } = require('./flight');
 
 /** Close of a named statement or portal; without a name only Sync, which tells when everything before it is over. */
-class CloseRequest extends Request {
+class CloseRequest extends Flight {
   /** @param {string} [type] 'S' for a statement, 'P' for a portal */
   constructor(type, name) {
     super();
@@ -12,17 +12,17 @@ class CloseRequest extends Request {
     this.name = name;
   }
 
-  encode(writer) {
+  write(writer) {
     this.state = State.Done;
-    if (this.type !== undefined) {
-      writer.close(this.type, this.name);
-      this.state = State.Closing;
-    }
-    writer.sync();
+    if (this.type === undefined) return;
+    writer.close(this.type, this.name);
+    this.state = State.Closing;
+  }
+
+  get isRead() {
+    return true;
   }
 }
-
-CloseRequest.prototype.isRead = true;
 
 /** Sends a Sync that is not the caller's, at once. @returns {Promise} resolves when it is answered */
 function ping(pipeline) {

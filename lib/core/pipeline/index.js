@@ -5,9 +5,9 @@
 module.exports = {
   // Pipeline: which request is sent and answered next
   ...require('./pipeline'),
-  // Request, outcome
-  ...require('./request'),
-  // QueryRequest, Front, waitsForTypes
+  // Flight, outcome
+  ...require('./flight'),
+  // QueryRequest, InternalQuery, waitsForTypes
   ...require('./query'),
   // CloseRequest, ping
   ...require('./close'),

@@ -8,7 +8,7 @@ const {
   backend: { CommandComplete, DataRow, RowDescription }
 } = require('../protocol');
 const { OWN, RowParser, RowReader } = require('../rows');
-const { Request } = require('./request');
+const { Flight } = require('./flight');
 
 /** @returns {string} a name as a literal of SQL, whatever standard_conforming_strings is */
 const literal = name => `E'${name.replace(/['\\]/g, '$&$&')}'`;
@@ -47,8 +47,8 @@ const ALL = `t.oid >= ${OWN} AND n.nspname <> 'pg_toast'
     (SELECT typarray FROM pg_catalog.pg_type WHERE typtype <> 'c'))`;
 
 /** Undoes the savepoint of a question, whether that has failed or not, so that the block is as it was. */
-class UndoRequest extends Request {
-  encode(writer) {
+class UndoRequest extends Flight {
+  write(writer) {
     writer.query(`ROLLBACK TO SAVEPOINT ${SAVEPOINT}; RELEASE SAVEPOINT ${SAVEPOINT}`);
     this.state = State.Simple;
   }
@@ -61,7 +61,7 @@ class UndoRequest extends Request {
 }
 
 /** A simple Query, which every server and pooler takes. In a transaction block it is behind a savepoint of its own. */
-class TypesRequest extends Request {
+class TypesRequest extends Flight {
   #inBlock = false;
   #reader;
   #waiting = []; // called when it is over
@@ -101,7 +101,7 @@ class TypesRequest extends Request {
     return which.join(' OR ');
   }
 
-  encode(writer) {
+  write(writer) {
     this.#inBlock = this.scope.pipeline.scopes.isInBlock;
     writer.query(`${this.#inBlock ? `SAVEPOINT ${SAVEPOINT}; ` : ''}${textOf(this.#which)}`);
     this.state = State.Simple;
@@ -135,8 +135,7 @@ class TypesRequest extends Request {
   }
 }
 
-for (const { prototype } of [TypesRequest, UndoRequest])
-  prototype.internal = prototype.traced = prototype.simple = prototype.isRead = true;
+for (const { prototype } of [TypesRequest, UndoRequest]) prototype.internal = prototype.simple = true;
 
 /** @type {WeakMap<Pipeline, TypesRequest>} the last question of each connection that is not over */
 const asked = new WeakMap();
@@ -166,7 +165,7 @@ function questionBefore(pipeline, wants) {
 
 /**
  * Asks for the types of results that are there, and reads them again when the answer is.
- * @param {Request} request that they are of
+ * @param {Flight} request that they are of
  * @param {Receiver[]} receivers
  * @returns {boolean} whether the request has to wait
  */

@@ -11,7 +11,6 @@ const {
   decodeNotification,
   isOurs,
   nameOf,
-  nextState,
   protocolError
 } = require('../protocol');
 const { late } = require('../late');
@@ -19,16 +18,19 @@ const { Memory, RowParser } = require('../rows');
 const { cancelHead } = require('./give-up');
 const { again, lossErrors } = require('./errors');
 const { checkBlock, noteCommand } = require('./block');
-const { mayResend } = require('./request');
+const { mayResend } = require('./flight');
 const { Phase, Scope, Scopes } = require('./scope');
 const { beginningOf } = require('./sql');
 const { Statements } = require('./statements');
-const { channel, trace, traceFronts } = require('./tracing');
+const { channel, trace, traceBegins } = require('./tracing');
 
 const { CommandComplete, ErrorResponse, NoticeResponse, NotificationResponse, ParameterStatus, ReadyForQuery } =
   backend;
 
 const later = late({ learn: () => require('./learn') });
+
+/** No commands. */
+const NONE = [];
 
 /** With so many bytes, messages leave at once instead of at the end of the tick. */
 const FLUSH_BYTES = 65536;
@@ -36,17 +38,15 @@ const FLUSH_BYTES = 65536;
 /** The transaction status by its byte in ReadyForQuery: idle, in a transaction, in a failed one. */
 const STATUS = Object.fromEntries(['I', 'T', 'E'].map(status => [status.charCodeAt(0), status]));
 
-/** The requests of one connection: which were sent, which is answered next, which may be sent. */
+/** The flights of one connection: which were sent, and which is answered next. Scopes tell which may be sent. */
 class Pipeline {
   /** Milliseconds for which a request waits behind a cursor without a warning. */
   static patience = 1000;
 
-  #held = 0; // barriers: nothing is sent while there is one
   #isBounded = true; // several requests at once are sent only where that is known to be safe
   #proof; // a request that finds out whether it is
   #results; // see `results`
   #tail = null;
-  #unanswered = 0;
 
   /**
    * @param {object} events `notice(fields, buf, start, end)`, `notification(…)`, `parameter(buf, start, end)`;
@@ -69,10 +69,17 @@ class Pipeline {
      * answers of a client that leaves.
      */
     this.maxPipeline = 1;
-    /** @type {Request|null} the request that is answered next */
+    /** How many holds there are, of flights and CancelRequests: nothing is sent while there is one. */
+    this.holds = 0;
+    /** Whether something can be written: the connection is there, or takes early requests. */
+    this.isOpen = false;
+    this.unanswered = 0;
+    /** @type {Flight|null} the one that is answered next */
     this.head = null;
-    /** @type {Request|null} the first one whose messages are in the writer */
+    /** @type {Flight|null} the first one whose messages are in the writer */
     this.unwritten = null;
+    /** How many command tags of the head may be those of ends of its transaction's block. */
+    this.endings = 0;
     this.pending = 0;
     /** The transaction status of the last ReadyForQuery. */
     this.status = 'I';
@@ -85,6 +92,8 @@ class Pipeline {
     this.isCancelling = false;
     /** @type {Promise|undefined} of a CancelRequest that is under way: resolves when its caller has had a turn */
     this.cancelled = undefined;
+    /** @type {Flight|undefined} the last one that cancel() may still reach */
+    this.lastCancelled = undefined;
     /** How often something was read. */
     this.reads = 0;
     this.share(common);
@@ -119,12 +128,12 @@ class Pipeline {
   }
 
   /**
-   * Puts a request of the library's own in front of those that wait.
-   * @param {Scope} [scope] whose requests these are, by default those that wait for the connection
+   * Puts a flight of the library's own in front of those that wait.
+   * @param {Scope} [scope] whose flights these are, by default those that wait for the connection
    */
-  putFirst(request, scope = this.scopes.root) {
-    request.open(this.scopes.root).catch(() => {});
-    scope.unshift(request);
+  putFirst(flight, scope = this.scopes.root) {
+    flight.open(this.scopes.root).catch(() => {});
+    scope.unshift(flight);
   }
 
   /** Asks for what all requests have to know of types, in front of them. */
@@ -134,16 +143,16 @@ class Pipeline {
   }
 
   /**
-   * Asks for what a request has to know, right in front of it.
-   * @returns {boolean} whether the request waits for the answer: only one Sync may be under way
+   * Asks for what a flight has to know, right in front of it.
+   * @returns {boolean} whether the flight waits for the answer: only one Sync may be under way
    */
-  #askBefore(request, wants) {
-    request.hasAsked = true;
-    const question = later.learn.questionBefore(this, wants);
+  #askBefore(flight) {
+    const question = later.learn.questionBefore(this, flight.wants);
+    flight.wants = undefined;
     if (question === undefined) return false;
     if (this.maxPipeline < Infinity && !this.scopes.isInBlock) {
-      request.snapshot();
-      request.scope.unshift(request);
+      flight.snapshot();
+      flight.scope.unshift(flight);
       this.putFirst(question, this.scopes.active);
       this.pump();
       return true;
@@ -159,7 +168,7 @@ class Pipeline {
 
   /**
    * Allows requests to be sent.
-   * @param {Request} [proof] finds out whether several at once are safe; without it they are
+   * @param {Flight} [proof] finds out whether several at once are safe; without it they are
    */
   open(connection, proof) {
     this.connection = connection;
@@ -169,6 +178,7 @@ class Pipeline {
     this.reader = connection.reader;
     this.reader.handler = this;
     this.socket.handOver(this);
+    this.isOpen = true;
     this.pump();
   }
 
@@ -204,46 +214,56 @@ class Pipeline {
     const { root } = this.scopes;
     // A pooler that needs a limit may drop what comes before its ReadyForQuery.
     if (!this.#isBounded && this.maxPipeline < Infinity) return null;
-    const maySend = entry =>
-      entry !== null &&
-      !(entry instanceof Scope) &&
-      (entry.settings === undefined || this.scopes.inBlock !== undefined);
     // One, since this may be a pooler; the library's own question is not counted.
-    const most = this.maxPipeline + (root.first?.internal ? 1 : 0);
-    while (maySend(root.first) && this.#held === 0 && this.#unanswered < most) this.#sendWaiting(root.shift());
+    const { maxPipeline } = this;
+    if (root.first?.internal) this.maxPipeline++;
+    this.isOpen = true;
+    while (root.first !== null && !(root.first instanceof Scope) && this.mayStart(root.first, root))
+      this.#sendWaiting(root.shift());
+    this.isOpen = false;
+    this.maxPipeline = maxPipeline;
     if (this.writer.length === 0) return null;
     const bytes = Buffer.from(this.writer.take());
     this.writer.reuse();
     return bytes;
   }
 
-  /** Sends a request now, or when its turn comes. */
-  submit(request, scope) {
-    // Only requests of a caller have a text.
-    if (channel.hasSubscribers && !request.traced && request.text !== undefined) return trace(request, this, scope);
+  /**
+   * Whether a flight may be sent, or a scope be entered: its scope is active, it is next there, nothing is held, the
+   * connection takes more, and it is known whether a block is open if that matters to it.
+   * @param {Flight|Scope} entry waiting or new
+   */
+  mayStart(entry, scope) {
     const { scopes } = this;
-    const promise = request.open(scope);
+    return (
+      scope === scopes.active &&
+      (scope.first === null ? scope.refused === null : scope.first === entry) &&
+      this.holds === 0 &&
+      this.unanswered < this.maxPipeline &&
+      this.isOpen &&
+      ((entry.settings === undefined && !entry.block) || scope !== scopes.root || scopes.inBlock !== undefined) &&
+      (!entry.whenIdle || this.head === null)
+    );
+  }
+
+  /** Sends a flight now, or when its turn comes. */
+  submit(flight, scope) {
+    // Only requests of a caller have a text.
+    if (channel.hasSubscribers && flight.call === undefined && flight.text !== undefined && !flight.internal)
+      return trace(flight, this, scope);
+    const promise = flight.open(scope);
     try {
-      if (
-        scope === scopes.active &&
-        scope.first === null &&
-        scope.refused === null &&
-        this.#held === 0 &&
-        this.#unanswered < this.maxPipeline &&
-        this.socket !== null &&
-        (request.settings === undefined || scopes.inBlock !== undefined)
-      )
-        this.send(request);
+      if (this.mayStart(flight, scope)) this.send(flight);
       else {
-        scopes.check(scope, request);
-        request.snapshot();
-        this.#queue(request, scope);
+        this.scopes.check(scope, flight);
+        flight.snapshot();
+        this.#queue(flight, scope);
       }
     } catch (error) {
-      request.resolve = null; // giving it up later would reject a promise that no caller has
+      flight.resolve = null; // giving it up later would reject a promise that no caller has
       throw error;
     }
-    if (!request.internal) this.pending++;
+    if (!flight.internal) this.pending++;
     return promise;
   }
 
@@ -271,13 +291,9 @@ class Pipeline {
     timer.unref?.();
   }
 
-  get #maySend() {
-    return this.#held === 0 && this.#unanswered < this.maxPipeline;
-  }
-
-  /** Whether a barrier or a CancelRequest stops sending. */
+  /** Whether a flight or a CancelRequest stops sending. */
   get held() {
-    return this.#held > 0;
+    return this.holds > 0;
   }
 
   /** @returns {{text: string|undefined}|null} the request that is being answered, else what the last one was */
@@ -319,13 +335,13 @@ class Pipeline {
   }
 
   pump() {
-    while (this.socket !== null && this.#maySend) {
+    for (;;) {
       const entry = this.scopes.next();
-      if (entry === null) return;
+      if (entry === null) break;
       if (entry instanceof Scope) entry.entered();
       else this.#sendWaiting(entry);
     }
-    if (this.#proof !== undefined && this.#unanswered >= this.maxPipeline) this.prove();
+    if (this.#proof !== undefined && this.unanswered >= this.maxPipeline) this.prove();
   }
 
   /** Sends a request that had to wait, unless it was given up. */
@@ -338,83 +354,51 @@ class Pipeline {
     }
   }
 
-  send(request) {
+  send(flight) {
     const { statements, writer } = this;
-    const { wants, scope, settings } = request;
-    if (wants !== undefined && !request.hasAsked && this.#askBefore(request, wants)) return;
-    const before = writer.length;
+    const { scope, settings } = flight;
+    if (flight.wants !== undefined && this.#askBefore(flight)) return;
+    const { disturbing } = statements;
+    const start = writer.length;
     // A Parse under other settings may fail for their reasons.
-    if (statements.settings !== settings && !request.internal) {
+    if (statements.settings !== settings && !flight.internal) {
       statements.settings = settings;
       statements.lastParsed = undefined;
     }
     const begins = scope.begin !== undefined;
-    const fronts = begins || settings !== undefined ? scope.frontsOf(request) : undefined;
+    if (begins) statements.lastParsed = undefined;
     try {
-      if (fronts !== undefined) this.#encodeFronts(fronts, begins);
-      request.encode(writer, statements);
+      const before = begins || settings !== undefined ? scope.commandsBefore(flight) : NONE;
+      if (before.length > 0) flight.commands = before.concat(flight.commands ?? flight);
+      const { commands } = flight;
+      if (commands === undefined) flight.write(writer, statements, flight);
+      else flight.writeFrom(0, writer, statements, begins ? before.length : 0);
+      if (!flight.simple && flight.rest === undefined) writer.sync();
+      if (begins && flight.hold === 0) flight.hold = before.length;
     } catch (error) {
-      writer.length = before;
-      fronts?.forEach(front => front.forgetParse(statements));
-      request.forgetParse(statements);
+      writer.length = start;
+      statements.disturbing = disturbing;
+      for (const each of flight.commands ?? [flight]) each.forgetParse(statements);
       // A stack has ten lines: without the library's own ones it reaches the caller.
       if (error instanceof TypeError || error instanceof RangeError) Error.captureStackTrace?.(error, this.send);
       throw error;
     }
-    if (request.statement !== statements.lastParsed && !request.internal) statements.lastParsed = undefined;
-    // The last one that may change prepared statements, and the last one that may begin or end a block.
-    if (request.disturbs) statements.disturbing = request;
-    if (request.controlsBlock) statements.control = request;
-    if (fronts !== undefined) request.fronts = fronts;
-    if (begins) {
-      request.awaitsBegin = true; // until its fronts are answered, which calls release(), or it is over
-      for (let each = scope; each !== null; each = each.parent) each.begin = undefined;
-      this.#held++;
-      if (channel.hasSubscribers) traceFronts(request, this);
-    }
-    if (request.barrier) this.#held++;
-    this.#unanswered++;
+    if (flight.statement !== statements.lastParsed && !flight.internal) statements.lastParsed = undefined;
+    if (flight.controlsBlock) statements.control = flight;
+    if (flight.hold > 0) this.holds++;
+    this.unanswered++;
     if (this.#isBounded && this.common.isPooled) this.maxPipeline = 1; // also if another connection has found that out
-    if (before === 0) this.unwritten = request;
-    if (this.head === null) this.head = request;
-    else this.#tail.next = request;
-    this.#tail = request;
-    this.flush();
-    if (request.behind !== undefined) this.send(request.behind);
-  }
-
-  /**
-   * Flush makes the server answer BEGIN although the request takes long. Behind settings, a query may rely on the Parse
-   * before them.
-   */
-  #encodeFronts(fronts, begins) {
-    const { statements, writer } = this;
-    const { lastParsed } = statements;
-    for (const front of fronts) front.encode(writer, statements);
-    statements.lastParsed = begins ? undefined : lastParsed;
-    if (begins) writer.flush();
-  }
-
-  /** Gives a message to the first unanswered front of the head. */
-  #frontMessage(request, ...message) {
-    const [front] = request.fronts;
-    front.message(this, ...message);
-    if (front.state === State.Failed) {
-      front.publish?.(front.error);
-      for (const each of request.fronts) each.forgetParse(this.statements);
-      request.fronts = undefined;
-      request.skip(front.error, this);
-      // The server ignores a Query message, which has no Sync of its own.
-      if (request.simple || request.asking !== undefined) request.endAsking(this);
-    } else if (front.state === State.Done) {
-      front.publish?.();
-      request.fronts.shift();
-      if (request.fronts.length > 0) return;
-      request.fronts = undefined;
-      if (!request.awaitsBegin) return;
-      request.awaitsBegin = false; // in its block, others may be sent behind it
-      this.release();
+    if (start === 0) this.unwritten = flight;
+    if (this.head === null) this.head = flight;
+    else this.#tail.next = flight;
+    this.#tail = flight;
+    flight.call?.sent();
+    if (begins) {
+      for (let each = scope; each !== null; each = each.parent) each.begin = undefined;
+      if (channel.hasSubscribers) traceBegins(flight, this);
     }
+    this.flush();
+    if (flight.behind !== undefined) this.send(flight.behind);
   }
 
   reject(request, error) {
@@ -439,8 +423,7 @@ class Pipeline {
     const cancelling = this.connection.cancel();
     const cancelled = cancelling.then(
       () => {
-        // It may still reach them.
-        for (let request = this.head; request !== null; request = request.next) request.isCancelled = true;
+        if (this.head !== null) this.lastCancelled = this.#tail; // it may still reach them
         return new Promise(setImmediate);
       },
       () => {}
@@ -460,62 +443,70 @@ class Pipeline {
     else if (type === ParameterStatus) events.parameter(buf, start, end);
     else if (this.head !== null) {
       const { head } = this;
-      if (type === CommandComplete && head.scope.block) noteCommand(head, buf, start, end);
-      if (head.fronts === undefined) head.message(this, type, buf, start, end, count);
-      else this.#frontMessage(head, type, buf, start, end, count);
+      if (type === CommandComplete && head.scope.block) noteCommand(this, buf, start, end);
+      if (head.commands === undefined) head.message(this, type, buf, start, end, count);
+      else head.take(this, type, buf, start, end, count);
     } else if (type === ErrorResponse) events.lost(new PostgresError(decodeFields(buf, start, end)));
     else throw protocolError(`${nameOf(type)} without a request`);
   }
 
   /** The head's answer is complete: settles or repeats it, and continues. */
   #ready(status, start, end) {
-    const request = this.head;
-    if (request === null) throw protocolError('ReadyForQuery without a request');
+    const flight = this.head;
+    if (flight === null) throw protocolError('ReadyForQuery without a request');
     if (status === undefined || end - start !== 6) throw protocolError('ReadyForQuery of a wrong kind');
-    request.state = request.state === State.Done ? State.Over : nextState(request.state, ReadyForQuery, start, end);
+    if (flight.state === State.Done && flight.commands === undefined) flight.state = State.Over;
+    else flight.complete(ReadyForQuery, start, end);
+    flight.call?.answered(); // the answer to no command at all
     const before = this.status;
     this.status = status;
-    if (status !== 'I' || request.scope.block) checkBlock(this, request, before);
-    const repeats = request.error !== undefined && status === 'I' && mayResend(request, this.scopes.active);
-    this.head = request.next;
-    request.next = null;
+    if (status !== 'I' || flight.scope.block) checkBlock(this, flight, before);
+    this.endings = 0;
+    const repeats = flight.error !== undefined && status === 'I' && mayResend(flight, this.scopes.active);
+    this.head = flight.next;
+    flight.next = null;
     if (this.head === null) {
       this.unwritten = null;
-      const { text } = request.queries?.at(-1) ?? request;
+      const { text } = flight.queries?.at(-1) ?? flight;
       this.#tail = { text }; // an idle connection keeps no result
     }
-    this.#unanswered--;
+    this.unanswered--;
     const { statements } = this;
-    if (statements.disturbing === request) statements.disturbing = undefined;
-    if (statements.control === request) statements.control = undefined;
-    if (request.barrier) this.#held--;
-    if (request.awaitsBegin) this.#held--; // BEGIN has failed
+    if (statements.disturbing === flight) statements.disturbing = undefined;
+    if (statements.control === flight) statements.control = undefined;
+    if (this.lastCancelled === flight) this.lastCancelled = undefined;
+    if (flight.hold > 0) this.holds--;
     if (repeats) {
-      request.reset();
-      this.#sendWaiting(request);
+      flight.reset();
+      this.#sendWaiting(flight);
     } else {
-      if (!request.internal) this.pending--;
-      request.ready();
+      if (!flight.internal) this.pending--;
+      flight.ready();
     }
     if (this.head?.givenUp) cancelHead(this);
     const { active } = this.scopes;
     if (active.first !== null || active.phase === Phase.ENDING) this.pump();
   }
 
-  /** Lets nothing more be sent behind a request that was sent, until it is over. */
-  holdBehind(request) {
-    if (request.barrier) return;
-    request.barrier = true;
-    this.#held++;
+  /** Lets nothing more be sent behind a flight that was sent, until it is over. */
+  holdBehind(flight) {
+    if (flight.hold === 0) this.holds++;
+    flight.hold = Infinity;
+  }
+
+  /** BEGIN of its block is answered, so others may be sent behind a flight. */
+  letFollow(flight) {
+    flight.hold = 0;
+    this.release();
   }
 
   /** Stops sending until `release` was called as often. */
   hold() {
-    this.#held++;
+    this.holds++;
   }
 
   release() {
-    this.#held--;
+    this.holds--;
     this.pump();
   }
 
@@ -531,12 +522,13 @@ class Pipeline {
     const unsent = errors(false);
     let lost = errors(true);
     this.socket = null;
-    for (let request = this.head; request !== null; request = request.next) {
-      if (request === this.unwritten && this.writer.length > 0) lost = unsent;
+    this.isOpen = false;
+    for (let flight = this.head; flight !== null; flight = flight.next) {
+      if (flight === this.unwritten && this.writer.length > 0) lost = unsent;
       const error = lost();
-      for (const front of request.fronts ?? []) front.publish?.(error);
-      this.reject(request, error);
-      request.drop();
+      for (const each of flight.commands?.slice(flight.at, -1) ?? []) each.call?.over(error);
+      this.reject(flight, error);
+      flight.drop();
     }
     this.head = null;
     const since = new Date();

@@ -17,7 +17,7 @@ const {
 const { late } = require('../late');
 const { RowReader } = require('../rows');
 const { explained, isStale } = require('./errors');
-const { Request } = require('./request');
+const { Flight } = require('./flight');
 
 const { BindComplete, CopyData, DataRow, ErrorResponse, NoData, ParameterDescription, RowDescription } = backend;
 
@@ -50,32 +50,39 @@ const hasList = (values, fits) => Array.isArray(values) && values.some((value, i
 
 const isObject = value => typeof value === 'object' && value !== null;
 
+/** How a text is executed, unless options say otherwise. */
+const PLAIN = Object.freeze({ format: 0, cache: true, paramTypes: undefined });
+
 /**
- * The extended query protocol: [Parse Describe] Bind Execute Sync.
+ * @typedef {object} Execution
+ * @property {number} format of the result: 0 text, 1 binary
+ * @property {boolean} cache whether the statement may have a name
+ * @property {number[]|undefined} paramTypes
+ */
+
+/** @returns {Execution} a copy, since options are the caller's */
+const executionOf = ({ format = 0, cache = true, paramTypes }) =>
+  format === 0 && cache && paramTypes === undefined ? PLAIN : { format, cache, paramTypes };
+
+/**
+ * The extended query protocol: [Parse Describe] Bind Execute.
  * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-EXT-QUERY
  */
-class QueryRequest extends Request {
+class QueryRequest extends Flight {
   /**
-   * @param {number} format of the result: 0 text, 1 binary
-   * @param {boolean} cache whether the statement may have a name
+   * @param {Execution} [execution]
    * @param {object} [receiver] by default a RowReader, made when the result begins, since a million requests may wait
    */
-  constructor(text, values, format, cache, paramTypes, receiver) {
+  constructor(text, values, execution = PLAIN, receiver = undefined) {
     super();
     this.text = text;
     this.values = Array.isArray(values) && values.length < 65536 && values.some(isObject) ? readValues(values) : values;
-    this.format = format;
-    this.cache = cache;
-    this.paramTypes = paramTypes;
+    this.execution = execution;
     this.receiver = receiver;
     if (receiver?.wants !== undefined) this.wants = receiver.wants;
     this.statement = undefined;
     /** Whether it carries its statement's Parse. */
     this.parses = false;
-  }
-
-  get result() {
-    return this.receiver?.given ?? this.receiver;
   }
 
   snapshot() {
@@ -84,60 +91,55 @@ class QueryRequest extends Request {
     this.values = snapshot(this.values);
   }
 
-  /**
-   * Writes its messages, or only those that ask for the types of its parameters.
-   * @param {Request} [carrier] of the Sync
-   */
-  encode(writer, statements, carrier = this) {
+  /** Writes its messages, or only those that ask for the types of its parameters. */
+  write(writer, statements, flight) {
     const { text, values } = this;
     if (typeof text !== 'string') checkText(text, 'text');
     if (!Array.isArray(values) || values.length > 65535) checkValues(values);
-    if (!Array.isArray(values)) this.paramTypes = typesOfRow(values, this.paramTypes);
-    let statement = statements.get(text, this.paramTypes, this.cache, carrier);
+    if (!Array.isArray(values)) this.#takeTypes(values);
+    const { cache, paramTypes } = this.execution;
+    let statement = statements.get(text, paramTypes, cache, flight);
     const asks = statement.json === undefined && hasList(values, i => statement.takesJson(i) === undefined);
     // The description that another request has asked for comes too late.
-    if (asks && statement.sent) statement = statements.get(text, this.paramTypes, false);
+    if (asks && statement.sent) statement = statements.get(text, paramTypes, false);
     this.statement = statement;
     const parses = (this.parses = !statement.sent);
     if (parses) {
       checkText(text, 'text');
-      if (!this.internal) carrier.checkStatement(text);
+      if (!this.internal) flight.checkStatement(text);
       for (const name of statement.closes) writer.close('S', name);
       writer.parse(statement.name, text, statement.paramTypes);
       writer.describe('S', statement.name);
-      statements.parsed(statement);
+      statements.parsed(statement, this.internal);
     }
     this.state = !parses ? State.Binding : statement.closes.length > 0 ? State.ClosingFirst : State.Parsing;
-    if ((statement.disturbs || statement.controlsBlock) && !this.internal) carrier.mark(statement);
-    if (!asks) return this.execute(writer, carrier);
+    if ((statement.disturbs || statement.controlsBlock) && !this.internal) {
+      if (statement.disturbs) statements.disturbedBy(flight);
+      if (statement.controlsBlock) flight.controlsBlock = true;
+    }
+    if (!asks) return this.execute(writer);
     // Whether a list is JSON decides the type of its parameter. Flush keeps the transaction, and the server of a pooler.
     writer.flush();
-    carrier.barrier = true;
-    carrier.asking = this;
+    flight.hold = Infinity;
+    flight.rest = this;
     this.values = snapshot(values);
   }
 
   /** Writes the rest; the types of the parameters are known if it has a list. */
-  execute(writer, carrier) {
-    const { portal, statement, values } = this;
-    const { bindNames, name } = statement;
-    const names = portal === undefined ? bindNames : Buffer.from(`${portal.name}\0${name}\0`, 'latin1');
-    const binary = writer.bind(names, values, this.format, statement);
-    writer.execute(portal === undefined ? '' : portal.name, this.maxRows);
-    if (carrier === this) writer.sync();
+  execute(writer, names = this.statement.bindNames, portal = '', maxRows = 0) {
+    const { statement, values } = this;
+    const binary = writer.bind(names, values, this.execution.format, statement);
+    writer.execute(portal, maxRows);
     // A repetition needs the same values.
     if (statement.name !== '' && Array.isArray(values))
       this.values = binary ? snapshot(values, KEPT_BYTES) : values.slice();
   }
 
-  encodeRest(writer) {
-    this.execute(writer, this);
-  }
-
-  /** Ends what has only asked. */
-  abandon(writer) {
-    this.state = State.Done;
-    writer.sync();
+  /** A row in the place of values tells their types. */
+  #takeTypes(row) {
+    const { execution } = this;
+    const paramTypes = typesOfRow(row, execution.paramTypes);
+    if (paramTypes !== execution.paramTypes) this.execution = { ...execution, paramTypes };
   }
 
   message(pipeline, type, buf, start, end, count) {
@@ -157,7 +159,7 @@ class QueryRequest extends Request {
       case NoData:
         this.statement.describe(type === RowDescription ? pipeline.rowParserOf(buf, start, end) : null);
         if (next !== State.Binding) this.start(pipeline);
-        else if (this.asking !== undefined) this.proceed(pipeline);
+        else if (this.rest === this) this.proceed(pipeline);
         return;
       case BindComplete:
         if (next === State.Rows) this.start(pipeline);
@@ -173,33 +175,31 @@ class QueryRequest extends Request {
     if (rowParser === undefined) throw protocolError('the result of a statement that was not described');
     this.state = rowParser === null ? State.Command : State.Rows;
     this.receiver ??= new RowReader();
-    this.receiver.start(rowParser, this.format, pipeline, this.text);
+    this.receiver.start(rowParser, this.execution.format, pipeline, this.text);
   }
 
-  fail(error, pipeline) {
-    const bound = this.state > State.Binding;
-    pipeline.statements.failed(this.statement, error, this.parses, bound);
-    error = explained(error, this, pipeline.status, bound);
-    this.noteStale(error, bound);
+  fail(error, pipeline, failed = this) {
+    if (failed === this) {
+      const bound = this.state > State.Binding;
+      pipeline.statements.failed(this.statement, error, this.parses, bound);
+      error = explained(error, this, pipeline.status, bound);
+      if (!bound && this.execution.cache && isStale(error, this.parses)) this.repeatUncached();
+    } else {
+      this.forgetParse(pipeline.statements);
+      if (failed.stale && failed.internal) this.repeatUncached(); // the settings in front
+    }
     this.receiver?.drop?.(); // other requests must not wait for a slow reader
-    super.fail(error);
+    super.fail(error, pipeline, failed);
   }
 
-  /** Notes whether it may succeed when it is sent once more, with a Parse of its own. */
-  noteStale(error, bound) {
-    this.stale = !bound && this.cache && isStale(error, this.parses);
-    this.cache = false;
+  /** Its statement was stale: sent again, it has a Parse of its own. */
+  repeatUncached() {
+    this.stale = true;
+    this.execution = { ...this.execution, cache: false };
   }
 
   forgetParse(statements) {
     if (this.parses && this.statement.rowParser === undefined) statements.unsent(this.statement);
-  }
-
-  /** The error of a front says nothing about the statement, which others share: `fail` gets a copy. */
-  skip(error, pipeline) {
-    this.forgetParse(pipeline.statements);
-    this.statement = Object.create(this.statement);
-    super.skip(error, pipeline);
   }
 
   get isRead() {
@@ -208,6 +208,11 @@ class QueryRequest extends Request {
 
   canResend() {
     return this.stale && this.values !== null;
+  }
+
+  reset() {
+    super.reset();
+    this.stale = false;
   }
 
   drop() {
@@ -226,35 +231,15 @@ class QueryRequest extends Request {
 
 /**
  * Asks for types that results have and that are not known.
- * @param {Request} request whose answer is complete; it settles when these are known
+ * @param {Flight} flight whose answer is complete; it settles when these are known
  * @param {Receiver[]} receivers of its results
  * @returns {boolean} whether it waits
  */
-const waitsForTypes = (request, receivers) =>
-  receivers.some(receiver => receiver?.types !== undefined) && later.learn.learn(request, receivers);
+const waitsForTypes = (flight, receivers) =>
+  receivers.some(receiver => receiver?.types !== undefined) && later.learn.learn(flight, receivers);
 
-/** @type {Portal|undefined} what it opens, if that is not the unnamed portal */
-QueryRequest.prototype.portal = undefined;
-QueryRequest.prototype.maxRows = 0;
+/** A query of the library's own: BEGIN, SAVEPOINT, settings. */
+class InternalQuery extends QueryRequest {}
+InternalQuery.prototype.internal = true;
 
-/**
- * What shares a request's Sync in front of it: BEGIN, SAVEPOINT, settings. It has neither a promise nor a place of its
- * own: if it fails, the server skips the request, which fails with its error.
- */
-class Front extends QueryRequest {
-  /** @param {Request} request that it is in front of */
-  constructor(request, text, values, cache, receiver) {
-    super(text, values, 0, cache, undefined, receiver);
-    this.request = request;
-    /** @type {function(Error|undefined)|undefined} publishes its end */
-    this.publish = undefined;
-  }
-
-  encode(writer, statements) {
-    super.encode(writer, statements, this.request);
-  }
-}
-
-Front.prototype.internal = true;
-
-module.exports = { DISCARD, Front, QueryRequest, waitsForTypes };
+module.exports = { DISCARD, InternalQuery, PLAIN, QueryRequest, executionOf, waitsForTypes };

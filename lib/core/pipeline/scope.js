@@ -3,11 +3,13 @@
 const { UsageError } = require('../protocol');
 const { again, withQuery } = require('./errors');
 const { waitsForItself } = require('./inside');
-const { DISCARD, Front } = require('./query');
+const { DISCARD, InternalQuery, PLAIN, executionOf } = require('./query');
 
 const IN_BLOCK = 'settings of with() would last to the end of the block that a query has begun: use transaction()';
 
 const IN_ANOTHER = 'cannot begin in the block that a query has begun: end that first by COMMIT or ROLLBACK';
+
+const UNCACHED = executionOf({ cache: false });
 
 const nothing = () => {};
 
@@ -150,23 +152,25 @@ class Scope {
   }
 
   /**
-   * @returns {Front[]} what goes in front of a request: the unsent BEGIN of its block and of the blocks around it, each
-   *   with its settings, or the request's own settings
+   * @returns {InternalQuery[]} the commands in front of a flight: the unsent BEGIN of its block and of the blocks around
+   *   it, each with its settings, or the flight's own settings
    */
-  frontsOf(request) {
-    if (request.settings !== undefined && request.settings.depth === 0 && this.pipeline.scopes.inBlock)
+  commandsBefore({ settings, execution }) {
+    if (settings !== undefined && settings.depth === 0 && this.pipeline.scopes.inBlock)
       throw new UsageError(IN_BLOCK, '25001');
-    const fronts = [];
-    // The settings have a prepared statement if the request may be repeated when one is stale.
-    const set = settings => fronts.unshift(new Front(request, ...settings.query, request.cache === true, DISCARD));
-    if (request.settings !== undefined) set(request.settings);
+    const commands = [];
+    const add = (text, values, cache, receiver) =>
+      commands.unshift(new InternalQuery(text, values, cache ? PLAIN : UNCACHED, receiver));
+    // The settings have a prepared statement if the flight may be repeated when one is stale.
+    const set = ({ query: [text, values] }) => add(text, values, execution?.cache, DISCARD);
+    if (settings !== undefined) set(settings);
     for (let each = this; each !== null; each = each.parent) {
       if (each.begin === undefined) continue;
       // A block has the settings around it, unless it has others.
       if (each.settings !== each.parent.settings) set(each.settings);
-      fronts.unshift(new Front(request, each.begin, [], false));
+      add(each.begin, [], false);
     }
-    return fronts;
+    return commands;
   }
 
   isInside(scope) {
@@ -212,7 +216,7 @@ class Scopes {
     return this.inBlock === true;
   }
 
-  /** Takes the next entry out of its queue, and enters it if it is a scope. */
+  /** Takes the next entry out of its queue, if it may start, and enters it if it is a scope. */
   next() {
     const { root } = this;
     for (;;) {
@@ -227,12 +231,10 @@ class Scopes {
         active.shift();
         continue;
       }
-      if (entry.whenIdle && root.pipeline.head !== null) return null;
-      const isOutside = (entry.block || entry.settings !== undefined) && active === root;
-      if (isOutside && this.inBlock === undefined) return null;
+      if (!root.pipeline.mayStart(entry, active)) return null;
       active.shift();
       if (!(entry instanceof Scope)) return entry;
-      if (entry.block && isOutside && this.inBlock)
+      if (entry.block && active === root && this.inBlock)
         this.#lose(entry, () => new UsageError(`${entry.name} ${IN_ANOTHER}`, '25001'));
       else {
         entry.phase = Phase.OPEN;

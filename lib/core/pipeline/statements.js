@@ -91,8 +91,8 @@ class Statement {
     this.json = undefined;
     /** @type {PostgresError|undefined} the error of Parse */
     this.failure = undefined;
-    /** @type {Request|null} the request that carries its Parse, until the server has described it */
-    this.carrier = null;
+    /** @type {Flight|null} the one with its Parse, until the server has described it */
+    this.flight = null;
     /** The names of the dropped statements that are closed in front of its Parse. */
     this.closes = NO_NAMES;
     this.used = 0;
@@ -122,7 +122,7 @@ class Statement {
   /** @param {RowParser|null} rowParser null without columns */
   describe(rowParser) {
     this.rowParser = rowParser;
-    this.carrier = null;
+    this.flight = null;
   }
 }
 
@@ -150,18 +150,18 @@ class Statements {
     /** The names of dropped statements, which the next Parse of a named one closes. */
     this.closing = [];
     /**
-     * @type {Request|undefined} the last sent request that may drop statements; until it is over, others carry their
+     * @type {Flight|undefined} the last sent one that may drop statements; until it is over, others carry their
      * own Parse
      */
     this.disturbing = undefined;
     /**
-     * @type {Request|undefined} the last sent request that may begin a block or end that of a transaction, until it is
+     * @type {Flight|undefined} the last sent one that may begin a block or end that of a transaction, until it is
      * over
      */
     this.control = undefined;
     /** @type {Statement|undefined} the statement of the last Parse, while only uses of it were sent since */
     this.lastParsed = undefined;
-    /** @type {Settings|undefined} of the last sent request */
+    /** @type {Settings|undefined} of the last sent flight */
     this.settings = undefined;
     /** See Pipeline. */
     this.common = { isPooled: false };
@@ -169,34 +169,34 @@ class Statements {
 
   /**
    * Finds the statement for a query. A Parse under way may fail, or be skipped after an earlier error. A later query
-   * therefore relies on it only in a run of one text, or in the batch that carries it; otherwise the query uses the
-   * unnamed statement.
+   * therefore relies on it only in a run of one text, or in the flight that has it; otherwise the query uses the unnamed
+   * statement.
    * @param {boolean} [cache=true] false: the unnamed statement
-   * @param {Request|null} [carrier] the request that would carry its Parse
+   * @param {Flight|null} [flight] that the query is in
    * @returns {Statement} to be parsed unless it is `sent`
    */
-  get(text, paramTypes = NO_TYPES, cache = true, carrier = null) {
+  get(text, paramTypes = NO_TYPES, cache = true, flight = null) {
     if (!cache || this.limit === 0 || this.common.isPooled || this.disturbing !== undefined)
       return this.#unnamed(text, paramTypes);
     const key = paramTypes.length === 0 ? text : keyOf(text, paramTypes);
     if (key.length > LONGEST) return this.#unnamed(text, paramTypes);
-    const statement = this.#byKey.get(key) ?? this.#add(text, paramTypes, key, carrier);
+    const statement = this.#byKey.get(key) ?? this.#add(text, paramTypes, key, flight);
     statement.used = ++this.#uses;
     const mayRely = !statement.sent || statement.rowParser !== undefined;
-    return mayRely || statement === this.lastParsed || statement.carrier === carrier
+    return mayRely || statement === this.lastParsed || statement.flight === flight
       ? statement
       : this.#unnamed(text, paramTypes);
   }
 
   /** Makes a named statement, if the text is worth it. */
-  #add(text, paramTypes, key, carrier) {
+  #add(text, paramTypes, key, flight) {
     const word = firstWord(text);
     if (!PLANNED.has(word)) return this.#unnamed(text, paramTypes, word);
     this.#characters += key.length;
     while (this.#byKey.size === this.limit || this.#characters > MOST) this.#evict();
     const statement = new Statement(`s${++this.#named}${this.tag}`, text, paramTypes, key, word);
     this.#byKey.set(key, statement);
-    statement.carrier = carrier;
+    statement.flight = flight;
     statement.closes = this.closing;
     this.closing = [];
     return statement;
@@ -224,10 +224,15 @@ class Statements {
     this.close(oldest);
   }
 
-  /** The Parse of a statement was written. */
-  parsed(statement) {
+  /** The Parse of a statement was written. @param {boolean} [internal] what is behind it may rely on the one before */
+  parsed(statement, internal = false) {
     statement.sent = true;
-    this.lastParsed = statement;
+    if (!internal) this.lastParsed = statement;
+  }
+
+  /** A flight that may drop statements was written. */
+  disturbedBy(flight) {
+    this.disturbing = flight;
   }
 
   /** Forgets a statement that the server does not have. @returns {boolean} whether it was known */

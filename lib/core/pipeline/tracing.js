@@ -25,8 +25,8 @@ function endpointOf({ connection = {} } = {}) {
   return { host, port, processId, database: config?.database, user: config?.user };
 }
 
-function resultOf({ receiver, result, queries, maxRows }) {
-  const results = queries ? queries.map(query => query.receiver) : receiver ? [receiver] : [result].flat();
+function resultOf({ receiver, queries, maxRows }) {
+  const results = queries ? queries.map(query => query.receiver) : [receiver].flat();
   return {
     cmd: results.length === 1 ? results[0].cmd : undefined,
     rowCount: results.reduce((sum, { cmd, rowCount = 0 }) => sum + (cmd === 'SUSPENDED' ? maxRows : rowCount), 0)
@@ -38,6 +38,7 @@ class Call {
   #began;
   #pipeline;
   #request;
+  #sent;
 
   constructor({ text, queries }, pipeline, began = performance.now()) {
     this.#began = began;
@@ -53,31 +54,25 @@ class Call {
       error: undefined, // set after a failure
       ...endpointOf(pipeline)
     };
+    /** @type {function(Error|undefined)|undefined} ends the call of a command in front, which has no promise */
+    this.over = undefined;
   }
 
   /** Looks when a request of the call is sent and answered; a pool may make another one after a loss. */
   follow(request) {
-    const { encode } = request;
     this.#request = request;
-    request.traced = true;
-    request.encode = (...where) => {
-      encode.apply(request, where);
-      this.sent(request);
-    };
+    request.call = this;
+    request.commands ??= [request]; // so that `take` tells when it is answered
     return request;
   }
 
-  /** A request of the call was sent. */
-  sent(request) {
-    const { operation } = this;
-    const { message } = request;
-    const sent = performance.now();
-    Object.assign(operation, { waited: sent - this.#began, firstByte: undefined });
-    request.message = (...what) => {
-      request.message = message;
-      operation.firstByte = performance.now() - sent;
-      message.apply(request, what);
-    };
+  sent() {
+    this.#sent = performance.now();
+    Object.assign(this.operation, { waited: this.#sent - this.#began, firstByte: undefined });
+  }
+
+  answered() {
+    this.operation.firstByte ??= performance.now() - this.#sent;
   }
 
   /** The call is over, and its promise will settle. */
@@ -152,16 +147,16 @@ function traceAbove(text, run) {
   );
 }
 
-/** Publishes each BEGIN and SAVEPOINT in front of a request. */
-function traceFronts({ fronts }, pipeline) {
-  for (const front of fronts) {
-    if (front.receiver === DISCARD) continue; // settings
+/** Publishes each BEGIN and SAVEPOINT in front of a request, but not the settings. */
+function traceBegins({ commands }, pipeline) {
+  for (const command of commands) {
+    if (!command.internal || command.receiver === DISCARD) continue;
+    const call = new Call(command, pipeline);
+    call.follow(command);
+    call.sent();
     const answered = new Promise((resolve, reject) => {
-      front.publish = error => (error === undefined ? resolve() : reject(error));
+      call.over = error => (error === undefined ? resolve() : reject(error));
     });
-    const call = new Call(front, pipeline);
-    call.follow(front);
-    call.sent(front);
     call.run(() => answered).catch(() => {});
   }
 }
@@ -202,4 +197,4 @@ async function traceWait(text, run) {
   }
 }
 
-module.exports = { channel, debug, trace, traceAbove, traceCall, traceFronts, traceWait };
+module.exports = { channel, debug, trace, traceAbove, traceCall, traceBegins, traceWait };

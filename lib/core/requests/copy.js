@@ -6,7 +6,7 @@ const {
   frontend
 } = require('../protocol');
 const { RowReader } = require('../rows');
-const { DISCARD, Request } = require('../pipeline');
+const { DISCARD, Flight } = require('../pipeline');
 
 /** The longest reason of a CopyFail, in characters: it goes into the server's log. */
 const REASON = 500;
@@ -27,16 +27,12 @@ const UNNAMED = Buffer.alloc(2);
  * statements, which the server refuses there, and behind settings, whose transaction a Query would not end.
  * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-COPY
  */
-class CopyRequest extends Request {
+class CopyRequest extends Flight {
   /** @param {Receiver} receiver see lib/core/pipeline/query.js */
   constructor(text, receiver) {
     super();
     this.text = text;
     this.receiver = receiver;
-  }
-
-  get result() {
-    return this.receiver;
   }
 
   begin(writer, state) {
@@ -55,27 +51,21 @@ class CopyRequest extends Request {
     this.receiver.receive(type, buf, start, end);
   }
 
-  fail(error) {
+  fail(...given) {
     this.receiver.drop?.(); // other requests must not wait for a slow reader
-    super.fail(error);
+    super.fail(...given);
   }
 
   drop() {
     this.receiver.drop?.();
     this.receiver = DISCARD;
   }
-
-  ready() {
-    this.error ??= this.receiver.error;
-    super.ready();
-  }
 }
 
 /** COPY … TO STDOUT, pipelined like a query. */
 class CopyOutRequest extends CopyRequest {
-  encode(writer) {
+  write(writer) {
     this.begin(writer, State.CopyOutSent);
-    if (!this.simple) writer.sync();
   }
 }
 
@@ -85,7 +75,6 @@ class CopyOutRequest extends CopyRequest {
  */
 class CopyInRequest extends CopyRequest {
   #begun;
-  #owesSync = false; // its messages were sent without a Sync
   #sent;
   #takesData = false; // until CopyDone, CopyFail or an error
 
@@ -95,14 +84,14 @@ class CopyInRequest extends CopyRequest {
    */
   constructor(text, begun, sent, receiver = new RowReader()) {
     super(text, receiver);
-    this.barrier = true;
+    this.hold = Infinity;
     this.#begun = begun;
     this.#sent = sent;
   }
 
-  encode(writer) {
+  write(writer) {
     this.begin(writer, State.CopyInSent);
-    this.#owesSync = !this.simple;
+    if (!this.simple) this.rest = this; // data and Sync
     this.#takesData = true;
     if (this.scope.pipeline.maxPipeline === Infinity) this.#sent?.();
   }
@@ -127,7 +116,7 @@ class CopyInRequest extends CopyRequest {
    * @param {Uint8Array[]} pieces not to be changed before the callback
    * @param {function} callback called when the socket has taken them; never if the COPY is over before
    */
-  write(pieces, callback) {
+  writeAll(pieces, callback) {
     const { socket, writer } = this.scope.pipeline;
     if (!this.#takesData || socket === null) return;
     // A socket that takes everything at once would let nothing be read meanwhile.
@@ -159,15 +148,15 @@ class CopyInRequest extends CopyRequest {
 
   #stop(pipeline) {
     this.#takesData = false;
-    if (!this.#owesSync) return;
-    this.#owesSync = false;
+    if (this.rest === undefined) return;
+    this.rest = undefined;
     pipeline.writer.sync();
     pipeline.flush();
   }
 
-  fail(error, pipeline) {
-    this.#stop(pipeline);
-    super.fail(error);
+  fail(...given) {
+    this.#takesData = false;
+    super.fail(...given);
   }
 
   /** A CancelRequest does not stop a server that waits for data; if it does not wait, it ignores CopyFail. */

@@ -4,33 +4,32 @@ const {
   State,
   backend: { NoData, ParameterDescription, RowDescription }
 } = require('../protocol');
-const { Request } = require('../pipeline');
+const { Flight } = require('../pipeline');
 const { RowParser } = require('../rows');
 
 /** Parse and Describe of an unnamed statement: what the server knows of it without running it. */
-class DescribeRequest extends Request {
+class DescribeRequest extends Flight {
   /** @param {number[]} [paramTypes] OIDs; 0 where the server is to infer a type */
   constructor(text, paramTypes = []) {
     super();
     this.text = text;
     this.paramTypes = paramTypes;
-    this.result = { params: [], columns: [] };
+    this.receiver = { params: [], columns: [] };
   }
 
-  encode(writer) {
-    this.checkStatement(this.text);
+  write(writer, statements, flight) {
+    flight.checkStatement(this.text);
     writer.parse('', this.text, this.paramTypes);
     writer.describe('S', '');
-    writer.sync();
     this.state = State.Parsing;
   }
 
   message(pipeline, type, buf, start, end) {
     super.message(pipeline, type, buf, start, end);
     if (type === ParameterDescription) {
-      for (let off = start + 7; off + 4 <= end; off += 4) this.result.params.push({ oid: buf.readUInt32BE(off) });
+      for (let off = start + 7; off + 4 <= end; off += 4) this.receiver.params.push({ oid: buf.readUInt32BE(off) });
     } else if (type === RowDescription) {
-      this.result.columns = RowParser.of(buf.subarray(start, end)).columns.map(column => ({
+      this.receiver.columns = RowParser.of(buf.subarray(start, end)).columns.map(column => ({
         name: column.name,
         oid: column.typeOid,
         modifier: column.typeModifier,

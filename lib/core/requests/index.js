@@ -3,7 +3,7 @@
 // What is sent: a class for each kind of request. What a plain query does not need is loaded late.
 
 const { late } = require('../late');
-const { DISCARD, QueryRequest } = require('../pipeline');
+const { DISCARD, InternalQuery, QueryRequest, executionOf } = require('../pipeline');
 const rows = require('../rows');
 const { ProofRequest, mayBePooled } = require('./proof');
 
@@ -39,7 +39,9 @@ module.exports = Object.assign(
   {
     Common,
     DISCARD,
+    InternalQuery,
     QueryRequest,
+    executionOf,
     /** @returns {ProofRequest|undefined} if it has to be found out whether a connection takes pipelined requests */
     proofFor: connection =>
       connection.config.max_pipeline === undefined && mayBePooled(connection)

@@ -1,7 +1,16 @@
 'use strict';
 
 const { AbortError, State, UsageError } = require('../protocol');
-const { QueryRequest, CloseRequest, giveUp, again, callerOf, copyDirection, submitIn } = require('../pipeline');
+const {
+  CloseRequest,
+  QueryRequest,
+  again,
+  callerOf,
+  copyDirection,
+  executionOf,
+  giveUp,
+  submitIn
+} = require('../pipeline');
 const { keep } = require('../options');
 
 /** One Execute of a portal, with Bind the first time. */
@@ -19,18 +28,18 @@ class PortalStep extends QueryRequest {
 
   snapshot() {} // the portal has done it
 
-  encode(writer, statements) {
+  write(writer, statements, flight) {
     const { portal } = this;
-    if (portal.statement === undefined) return super.encode(writer, statements);
+    if (portal.statement === undefined) return super.write(writer, statements, flight);
     this.statement = portal.statement;
     this.start(this.scope.pipeline);
     writer.execute(portal.name, this.maxRows);
-    writer.sync();
   }
 
-  execute(writer, carrier) {
+  execute(writer) {
+    const { name } = this.portal;
     this.portal.statement = this.statement;
-    super.execute(writer, carrier);
+    super.execute(writer, Buffer.from(`${name}\0${this.statement.name}\0`, 'latin1'), name, this.maxRows);
   }
 
   start(pipeline) {
@@ -43,9 +52,9 @@ class PortalStep extends QueryRequest {
     if (this.state === State.Done) this.portal.open = false;
   }
 
-  fail(error, pipeline) {
+  fail(...given) {
     this.portal.open = false;
-    super.fail(error, pipeline);
+    super.fail(...given);
   }
 
   canResend() {
@@ -83,8 +92,8 @@ class Portal {
   }
 
   /** @param {function(Error|undefined)} [endBlock] ends the transaction that is its own */
-  constructor(scope, text, values, { format = 0, cache = true, paramTypes }, name, endBlock) {
-    this.query = [text, values, format, cache && endBlock === undefined, paramTypes];
+  constructor(scope, text, values, { format, cache = true, paramTypes }, name, endBlock) {
+    this.query = [text, values, executionOf({ format, cache: cache && endBlock === undefined, paramTypes })];
     this.name = name;
     /** @type {Statement|undefined} from Bind to Close */
     this.statement = undefined;

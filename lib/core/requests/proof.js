@@ -4,7 +4,7 @@ const {
   State,
   backend: { BindComplete, CommandComplete, DataRow }
 } = require('../protocol');
-const { Request } = require('../pipeline');
+const { Flight } = require('../pipeline');
 
 /** What PostgreSQL reports of itself, and settings of a client, which a pooler keeps for each client. */
 const OF_SERVER = ['integer_datetimes', 'is_superuser', 'server_encoding', 'server_version', 'session_authorization'];
@@ -34,7 +34,7 @@ function mayBePooled({ processId, parameters }) {
 }
 
 /** Finds out whether a server that may be a pooler takes pipelined requests. Nothing fails with it. */
-class ProofRequest extends Request {
+class ProofRequest extends Flight {
   #processId;
 
   constructor(processId) {
@@ -42,13 +42,12 @@ class ProofRequest extends Request {
     this.#processId = processId;
   }
 
-  encode(writer, { tag }) {
+  write(writer, { tag }) {
     const name = `proof${tag}`;
     writer.parse(name, TEXT, TYPES);
     writer.bind(Buffer.from(`\0${name}\0`), [this.#processId, name], 0);
     writer.execute('', 0);
     writer.close('S', name);
-    writer.sync();
     this.state = State.Parsing;
   }
 
@@ -64,6 +63,6 @@ class ProofRequest extends Request {
   }
 }
 
-ProofRequest.prototype.internal = ProofRequest.prototype.traced = true;
+ProofRequest.prototype.internal = true;
 
 module.exports = { ProofRequest, mayBePooled };

@@ -2,7 +2,7 @@
 
 const { State, backend, nextState } = require('../protocol');
 const { RowReader, readingOf, wantsOf } = require('../rows');
-const { Request, waitsForTypes } = require('../pipeline');
+const { Flight, waitsForTypes } = require('../pipeline');
 
 const { CommandComplete, CopyData, CopyInResponse, DataRow, EmptyQueryResponse, ErrorResponse, RowDescription } =
   backend;
@@ -14,24 +14,23 @@ const FIRST = new Set([RowDescription, backend.CopyOutResponse, CommandComplete,
  * A simple Query: several statements in one text, in one implicit transaction.
  * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-SIMPLE-QUERY
  */
-class SimpleQueryRequest extends Request {
+class SimpleQueryRequest extends Flight {
   /** @param {object} options of the readers */
   constructor(text, options) {
     super();
     this.text = text;
     this.options = options;
-    this.result = [];
+    this.receiver = [];
     this.reader = null; // of the current statement
+    this.wants = wantsOf(options.decode);
     // During COPY FROM STDIN the server ignores everything but data.
-    this.barrier = /\bcopy\b/i.test(text);
+    if (/\bcopy\b/i.test(text)) this.hold = Infinity;
+    this.controlsBlock = /\b(?:begin|start|commit|end|rollback|abort)\b/i.test(text);
   }
 
-  get controlsBlock() {
-    return /\b(?:begin|start|commit|end|rollback|abort)\b/i.test(this.text);
-  }
-
-  encode(writer) {
-    this.checkStatement(this.text);
+  write(writer, statements, flight) {
+    flight.checkStatement(this.text);
+    statements.disturbedBy(flight);
     writer.query(this.text);
     this.state = State.Simple;
   }
@@ -45,7 +44,7 @@ class SimpleQueryRequest extends Request {
     }
     if (!this.pending) return; // it was given up
     if (this.reader === null && FIRST.has(type))
-      this.result.push((this.reader = new RowReader(readingOf(this.options))));
+      this.receiver.push((this.reader = new RowReader(readingOf(this.options))));
     const { reader } = this;
     if (type === RowDescription) reader.start(pipeline.rowParserOf(buf, start, end), 0, pipeline);
     else if (type === DataRow || type === CopyData) reader.receiveData(buf, start, end, count, pipeline.reader.owned);
@@ -55,16 +54,12 @@ class SimpleQueryRequest extends Request {
     this.reader = null;
   }
 
-  get wants() {
-    return wantsOf(this.options.decode);
-  }
-
   ready() {
-    this.error ??= this.result.find(({ error }) => error !== undefined)?.error;
-    if (!waitsForTypes(this, this.result)) super.ready();
+    this.error ??= this.receiver.find(({ error }) => error !== undefined)?.error;
+    if (!waitsForTypes(this, this.receiver)) this.settle();
   }
 }
 
-SimpleQueryRequest.prototype.simple = SimpleQueryRequest.prototype.disturbs = true;
+SimpleQueryRequest.prototype.simple = true;
 
 module.exports = { SimpleQueryRequest };

@@ -148,7 +148,7 @@ class CopyFrom extends Writable {
     const next = pieces.splice(0, PIECES);
     if (next.length === 0) return callback();
     for (const { length } of next) this.bytes += length;
-    this.#request.write(next, () => this.#send(pieces, callback));
+    this.#request.writeAll(next, () => this.#send(pieces, callback));
   }
 
   _final(callback) {

@@ -2,7 +2,7 @@
 
 const { PostgresError, checkText, kindOf } = require('../protocol');
 const { NO_OPTIONS } = require('../options');
-const { QueryRequest } = require('../requests');
+const { QueryRequest, executionOf } = require('../requests');
 const { giveUp, copyDirection, needOf, send, throwIfAborted, watchSignal } = require('../pipeline');
 const { Json } = require('./json');
 const { Sink, protocol } = require('./sink');
@@ -180,9 +180,9 @@ function queryTo(lease, given, text, parameters, options) {
   if (copyDirection(text) === 'in') throw new TypeError('COPY FROM STDIN has no result: use copyFrom');
   const target = given instanceof Target ? given : new Target(given, options.stall_timeout);
   const values = lease.keep(text, parameters);
-  const { format = 0, cache = true, paramTypes, buffer } = options;
-  const sink = new Sink(target, encoder, buffer);
-  return runInto(lease, sink, () => new QueryRequest(text, values, format, cache, paramTypes, sink), options);
+  const execution = executionOf(options);
+  const sink = new Sink(target, encoder, options.buffer);
+  return runInto(lease, sink, () => new QueryRequest(text, values, execution, sink), options);
 }
 
 module.exports = { queryInto, queryTo, runInto, untilTaken };

@@ -1,6 +1,7 @@
 'use strict';
 
 const assert = require('node:assert/strict');
+const { Pipeline } = require('../../../lib/core/pipeline');
 const { Phase, Scope, Scopes } = require('../../../lib/core/pipeline/scope');
 
 const entry = name => ({ name, next: null });
@@ -10,11 +11,16 @@ function make() {
   const settled = [];
   const pipeline = {
     head: null,
+    holds: 0,
+    isOpen: true,
+    maxPipeline: Infinity,
+    unanswered: 0,
+    mayStart: Pipeline.prototype.mayStart,
     status: 'I',
     statements: { control: undefined },
     reject: (request, error) => settled.push([request.name, error.message])
   };
-  const scopes = new Scopes(pipeline);
+  const scopes = (pipeline.scopes = new Scopes(pipeline));
   /** What comes next where the last answer had this status, and this was sent since. */
   const next = (status = 'I', { control, head = control ?? null } = {}) => {
     Object.assign(pipeline, { head, status, statements: { control } });

@@ -239,7 +239,7 @@ describe('Whatever looks at SQL', () => {
           firstWord(text);
           copyDirection(text);
           rollbacksTo(text);
-          assert.ok(new SimpleQueryRequest(text));
+          assert.ok(new SimpleQueryRequest(text, {}));
           const { user, system } = process.cpuUsage(begun);
           assert.ok(
             user + system < 2e5,

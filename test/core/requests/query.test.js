@@ -1,7 +1,7 @@
 'use strict';
 
 const assert = require('node:assert/strict');
-const { QueryRequest } = require('../../../lib/core/requests');
+const { QueryRequest, executionOf } = require('../../../lib/core/requests');
 const { MessageWriter, State, listText } = require('../../../lib/core/protocol');
 const { RowReader } = require('../../../lib/core/rows');
 const { Pipeline } = require('../../../lib/core/pipeline');
@@ -19,10 +19,11 @@ const DONE = commandComplete('SELECT 1');
 
 /** A request that has been sent, and what is needed to answer it. */
 function sent({ text = 'SELECT a', values = [], cache = true, statements = new Statements(10) } = {}) {
-  const request = new QueryRequest(text, values, 0, cache, undefined, new RowReader());
+  const request = new QueryRequest(text, values, executionOf({ cache }), new RowReader());
   const writer = new MessageWriter();
   request.promise = request.open(null);
-  request.encode(writer, statements);
+  request.write(writer, statements, request);
+  writer.sync();
   const pipeline = {
     statements,
     reader: { owned: false },
@@ -177,7 +178,7 @@ describe('QueryRequest', () => {
   });
 
   it('takes lists without objects as they are, and texts of objects when it is made', () => {
-    const made = values => new QueryRequest('SELECT a', values, 0, true).values;
+    const made = values => new QueryRequest('SELECT a', values).values;
     const [, of] = made([2, [1]]);
     assert.deepEqual([listText(of, false), listText(of, true)], ['{1}', '[1]']);
     for (const values of [[1, 'a', null, undefined, true, 2n], [], null, 5, new Array(1e9)])
@@ -212,8 +213,8 @@ describe('QueryRequest', () => {
 
   it('says whether it may drop statements, and whether it may begin or end a block', () => {
     const kindOf = text => {
-      const { disturbs, controlsBlock } = sent({ text }).request;
-      return [disturbs, controlsBlock];
+      const { request, statements } = sent({ text });
+      return [statements.disturbing === request, request.controlsBlock];
     };
     assert.deepEqual(['SET a = b', 'COMMIT', 'SELECT 1'].map(kindOf), [
       [true, false],

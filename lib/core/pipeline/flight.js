@@ -1,0 +1,335 @@
+'use strict';
+
+const {
+  PostgresError,
+  State,
+  UsageError,
+  backend,
+  decodeFields,
+  isOurs,
+  nextState,
+  unexpected
+} = require('../protocol');
+const { addHint, isCancelled, noteCancelled, showAwaiting, showCaller, withQuery } = require('./errors');
+
+const { ErrorResponse } = backend;
+
+/** How a text begins that would end a transaction and leave it to COMMIT PREPARED. */
+const PREPARES = /^\s*prepare\s+transaction\b/i;
+const PREPARED = 'PREPARE TRANSACTION would end what transaction() began: send BEGIN and it by client.query';
+
+/**
+ * Runs in a `.then`, where V8 can still add the awaiting caller to the stack, which was not there while the answer was
+ * read.
+ */
+function outcome({ error, caller, result, promise }) {
+  if (error === undefined) return result;
+  if (caller !== undefined) showCaller(error, caller);
+  else if (isOurs(error)) showAwaiting(error, outcome);
+  if (isCancelled(error)) promise?.catch(() => {}); // not earlier: V8 shows no caller of a promise with two handlers
+  throw error;
+}
+
+/** Promises that are about to be rejected. Those that resolve meanwhile take as many turns, which keeps the order. */
+let rejecting = 0;
+
+/**
+ * What lies between two Syncs: a list of commands, one promise, one place in the line. An error makes the server skip
+ * the commands behind it, up to the Sync.
+ *
+ * The last command is the flight itself, so that a plain query is one object. BEGIN, SAVEPOINT and settings may lie in
+ * front of it, see Scope.commandsBefore. A batch has its queries in front, and is itself nothing but the Sync.
+ *
+ *     state         on                      does                                                   then
+ *     Waiting       may start               writes the commands, then Sync: Pipeline.send           sent
+ *                   given up, or lost       rejects                                                Waiting
+ *     sent          a message               commands[at] takes it: Pipeline.message, `take`         sent
+ *                   a command is done       at++; at `hold`, others may be sent behind it           sent
+ *                   ErrorResponse           commands[at].fail, and the others' behind it            Failed
+ *                   given up                rejects; nothing is sent behind it; giveUp              sent
+ *                   ReadyForQuery           settles: Pipeline.#ready                                Over
+ *     Failed        ReadyForQuery           rejects, or is sent again: mayResend                    Over, or sent
+ *     any but Over  the connection is lost  rejects
+ *
+ * Between Waiting and Failed, `state` is that of the answer to its own command, see lib/core/protocol/answer.js.
+ */
+class Flight {
+  constructor() {
+    this.next = null; // what is behind it in the line
+    this.scope = null;
+    this.state = State.Waiting;
+    this.error = undefined; // what the promise will reject with
+    this.resolve = null; // settles the promise; null before submission and after settling
+    this.promise = undefined; // set by its submission
+  }
+
+  open(scope) {
+    this.scope = scope;
+    return (this.promise = new Promise(resolve => {
+      this.resolve = resolve;
+    }));
+  }
+
+  get pending() {
+    return this.resolve !== null;
+  }
+
+  /** Whether it was given up after it was sent. The server is asked to cancel it when its answer is the next one. */
+  get givenUp() {
+    return this.resolve === null && this.state !== State.Waiting && !this.internal;
+  }
+
+  /** What the promise resolves to. */
+  get result() {
+    return this.receiver?.given ?? this.receiver;
+  }
+
+  /** Whether the first word of its text is that of a read. */
+  get isRead() {
+    return false;
+  }
+
+  settle(error = this.error, result = this.result) {
+    const { resolve } = this;
+    if (resolve === null) return;
+    this.error = error;
+    this.resolve = null;
+    if (error !== undefined) withQuery(error, this.queries?.[error.index]?.text ?? this.text);
+    if (error === undefined && rejecting === 0) resolve(result);
+    else {
+      rejecting++;
+      const cancelled = this.scope?.pipeline?.cancelled;
+      const mayReject = cancelled !== undefined && (error === undefined || isCancelled(error)) ? cancelled : undefined;
+      const settled = { error, caller: this.caller, result, promise: this.promise };
+      resolve(
+        Promise.resolve(mayReject?.then(() => settled) ?? settled)
+          .finally(() => {
+            rejecting--;
+          })
+          .then(outcome)
+      );
+    }
+    if (this.unwatch !== undefined) this.unwatch();
+  }
+
+  /** Copies the input, which the caller may change while the flight waits. */
+  snapshot() {}
+
+  /** Writes the messages of its own command, and sets `state`. @param {Flight} flight that it is a command of */
+  write(writer, statements, flight) {
+    this.state = State.Done;
+  }
+
+  /**
+   * Writes the commands from an index on, up to one that asks for types.
+   * @param {number} begins behind so many commands Flush makes the server answer BEGIN, although the rest may take long
+   * @param {QueryRequest} [asked] one that has asked
+   */
+  writeFrom(index, writer, statements, begins, asked) {
+    const { commands } = this;
+    for (let i = index; i < commands.length && this.rest === undefined; i++) {
+      const command = commands[i];
+      try {
+        if (command === asked) command.execute(writer);
+        else command.write(writer, statements, this);
+      } catch (error) {
+        throw this.placed(error, command);
+      }
+      if (i + 1 === begins) writer.flush();
+    }
+  }
+
+  /** @returns {Error} that of a command, with its place */
+  placed(error, command) {
+    return error;
+  }
+
+  /** The types that one of its queries has asked for are known: writes the rest. */
+  proceed(pipeline) {
+    const { statements, writer } = pipeline;
+    const { at, commands, rest } = this;
+    const { length } = writer;
+    this.rest = undefined;
+    statements.learn(rest.statement);
+    try {
+      if (!this.pending) this.#abandon(writer);
+      else if (commands === undefined) rest.execute(writer);
+      else this.writeFrom(at, writer, statements, 0, rest);
+    } catch (error) {
+      writer.length = length;
+      this.rest = undefined;
+      this.error = error;
+      this.#abandon(writer);
+    }
+    if (this.rest === undefined) writer.sync();
+    pipeline.flush();
+  }
+
+  /**
+   * Does without the rest. Of a batch, the queries before are undone: the server refuses to execute a portal that it does
+   * not have.
+   */
+  #abandon(writer) {
+    const { at, commands } = this;
+    if (commands?.slice(0, at).some(({ internal }) => !internal)) return writer.execute('none', 0);
+    if (commands !== undefined) this.commands = [this];
+    this.at = 0;
+    this.state = State.Done;
+  }
+
+  /** Takes a message of the answer to one of several commands. */
+  take(pipeline, type, buf, start, end, count) {
+    const command = this.commands[this.at];
+    if (command === this || !command.internal) this.call?.answered();
+    else command.call?.answered();
+    command.message(pipeline, type, buf, start, end, count);
+    if (command === this) return;
+    if (command === this.rest && command.state === State.Binding) this.proceed(pipeline);
+    else if (command.state === State.Failed) this.#skip(command, pipeline);
+    else if (command.state === State.Done) {
+      command.call?.over();
+      if (++this.at === this.hold) pipeline.letFollow(this);
+    }
+  }
+
+  /** The server skips what lies behind a command that has failed. */
+  #skip(failed, pipeline) {
+    const { error } = failed;
+    for (; this.commands[this.at] !== this; this.at++) {
+      const command = this.commands[this.at];
+      if (command !== failed) command.fail(error, pipeline, failed);
+      command.call?.over(error);
+    }
+    this.fail(error, pipeline, failed);
+  }
+
+  /**
+   * Takes one message of the answer to its own command, or several DataRow or CopyData messages, in buf[start … end).
+   * @throws {ConnectionError} 08P01 for an unexpected or malformed message
+   */
+  message(pipeline, type, buf, start, end) {
+    if (type === ErrorResponse) this.takeError(pipeline, buf, start, end);
+    else this.state = nextState(this.state, type, start, end);
+  }
+
+  takeError(pipeline, buf, start, end) {
+    const error = new PostgresError(decodeFields(buf, start, end));
+    if (pipeline.cancelled !== undefined || pipeline.lastCancelled !== undefined) noteCancelled(error);
+    addHint(error, this.text);
+    if (error.severity === 'FATAL' || error.severity === 'PANIC') return pipeline.events.lost(error);
+    if (this.state === State.Failed) throw unexpected(this.state, ErrorResponse);
+    this.fail(error, pipeline);
+  }
+
+  /**
+   * The server has reported an error, and ignores messages up to the next Sync.
+   * @param {Flight} [failed] a command in front of this one: the server has skipped this one
+   */
+  fail(error, pipeline, failed = this) {
+    this.error ??= error;
+    this.state = State.Failed;
+    // The server has ignored a Query message, which has no Sync of its own.
+    if (this.rest === undefined && !(this.simple && failed !== this)) return;
+    this.rest = undefined;
+    pipeline.writer.sync();
+    pipeline.flush();
+  }
+
+  /** Its own Parse was not sent, or the server has skipped it. */
+  forgetParse(statements) {}
+
+  /** @throws {UsageError} if a statement would end or outlive the settings that it runs with, or outlive its scope */
+  checkStatement(text) {
+    if (this.endsScope) return;
+    const { scope } = this;
+    (this.settings ?? scope?.settings)?.refuseEscaping(this.simple ? undefined : text, scope.block);
+    if (scope?.block && PREPARES.test(text)) throw new UsageError(PREPARED, '0A000');
+    scope?.refuseLasting?.(text);
+  }
+
+  /** Drops the input of a flight that was given up. */
+  drop() {}
+
+  /**
+   * Gives the flight up: its promise rejects.
+   * @returns {boolean} whether the server is working on it, so that it can be cancelled
+   */
+  giveUp(error, pipeline) {
+    if (!this.pending) return false;
+    if (this.state === State.Over) {
+      this.settle(); // it has succeeded: it only waits for what the types of its result are
+      return false;
+    }
+    this.settle(error);
+    this.drop();
+    return this.state !== State.Waiting;
+  }
+
+  /** Whether it can be sent again: its statement was stale, and nothing was done. */
+  canResend() {
+    return false;
+  }
+
+  reset() {
+    this.state = State.Waiting;
+    this.error = undefined;
+    this.commands &&= [this];
+    this.at = 0;
+  }
+
+  /**
+   * ReadyForQuery ends the answer.
+   * @throws {ConnectionError} 08P01 if something is missing
+   */
+  complete(code, start, end) {
+    const { state } = this.commands?.[this.at] ?? this;
+    this.state = nextState(state, code, start, end);
+  }
+
+  /** Its answer is complete. */
+  ready() {
+    const { receiver } = this;
+    this.error ??= receiver?.error;
+    this.settle();
+  }
+}
+
+Object.assign(Flight.prototype, {
+  // rare fields are not set in each flight, of which there may be a million
+  awaitsCaller: false, // its answer comes only when the caller has done something
+  at: 0, // the index of the command that is being answered
+  behind: undefined, // what is sent right behind it
+  call: undefined, // that publishes it, see tracing.js
+  caller: undefined, // see callerOf
+  commands: undefined, // if there are others than itself
+  controlsBlock: false, // its text may begin or end a transaction block
+  endsScope: false, // it ends the block of its scope, or a savepoint
+  // How many commands are to be answered before anything is sent behind it: those up to BEGIN of its block; Infinity if
+  // it has to be over, for example since it is to be cancelled.
+  hold: 0,
+  internal: false, // the library's own, so neither counted as pending nor published
+  rest: undefined, // the command whose messages were not all sent, and so neither was Sync
+  receiver: undefined, // takes the result, and is what the promise resolves to
+  settings: undefined, // sent in front of it, see lib/core/settings.js
+  simple: false, // it is a Query message, which includes a Sync
+  stale: false, // it failed because of a stale statement
+  unwatch: undefined, // ends the watch of its signal and time limit
+  wants: undefined // what has to be known of types in front of it, until it was asked for, see learn.js
+});
+
+/**
+ * Whether a flight with a stale statement is repeated at once, outside a transaction block: no flight that it could
+ * affect, or be affected by, may come before it.
+ * @param {Flight} flight whose answer is complete
+ * @param {Scope} sending the sending scope
+ */
+function mayResend(flight, sending) {
+  if (!flight.pending || flight.scope !== sending || !flight.canResend()) return false;
+  const mayMove = ({ hold, isRead }) => isRead && hold === 0;
+  for (let { next } = flight; next !== null; next = next.next) {
+    if (!next.internal && !(mayMove(flight) && mayMove(next))) return false;
+  }
+  return true;
+}
+
+module.exports = { Flight, mayResend, outcome };
