@@ -198,7 +198,7 @@ function changes(config, options) {
   checkConfig(config);
   const own =
     typeof config === 'string' || config instanceof URL ? { connectionString: String(config) } : { ...config };
-  void new PgOutput({ decode: options.decode ?? own.decode }); // else it would be noticed when there is a slot
+  rows.checkDecode(own.decode);
   const ending = new AbortController();
   const all = follow(own, names, options, AbortSignal.any([ending.signal, options.signal ?? ending.signal]));
   const end = all.return.bind(all);

@@ -463,7 +463,7 @@ describe('The tables of wrong input', () => {
     'Pool#end, Pool#renew, ResponseCache#clear, Live#end': 'they take nothing',
     'Session#copyIn, Client#copyIn, Session#giveUpStreams, Client#beginSteps, Client#endSteps': 'they are private',
     'Cursor, Listener, CopyFrom, CopyTo': 'they are made by methods',
-    'PgOutput#value, PgOutput#relation': 'they are given what decode() has read',
+    'PgOutput#value, PgOutput#relation, PgOutput#lacking': 'they are given what decode() has read',
     workersSocket: 'the client calls it',
     'RowParser#forFormat, RowParser#description': 'they are of client-parser',
     'RowReader#one, RowReader#maybeOne, RowReader#toJSON': 'they take nothing',
