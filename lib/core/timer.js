@@ -25,18 +25,21 @@ const afterReads = callback => setImmediate(callback);
 function after(time, callback, passed = 0, isReferenced = true) {
   const due = performance.now() + time - passed;
   let stop;
-  const begin = (make, clear) => {
-    const pending = make();
-    if (!isReferenced) pending.unref?.();
-    stop = () => clear(pending);
+  const set = (look, ms) => {
+    const timer = setTimeout(look, ms);
+    if (!isReferenced) timer.unref?.();
+    stop = () => clearTimeout(timer);
   };
-  const read = () => begin(() => afterReads(callback), clearImmediate);
+  const read = () => {
+    const turn = afterReads(callback); // referenced: the event loop would not come back for another one
+    stop = () => clearImmediate(turn);
+  };
   const look = () => {
     const late = Math.min(performance.now() - due, time);
-    if (late > BUSY) begin(() => setTimeout(read, late), clearTimeout);
+    if (late > BUSY) set(read, late);
     else read();
   };
-  begin(() => setTimeout(look, Math.max(0, time - passed)), clearTimeout); // Node warns of negative ones
+  set(look, Math.max(0, time - passed)); // Node warns of negative ones
   return () => stop();
 }
 

@@ -83,6 +83,12 @@ class Connection {
     return this.pipeline.held || this.pipeline.givenUpAt !== 0;
   }
 
+  /** @type {Sink|undefined} whose target has not taken what was sent of a long result, which therefore holds it */
+  get reader() {
+    const { head, held } = this.pipeline;
+    return held && this.isShared && head?.pending && head.receiver?.target?.unsent > 0 ? head.receiver : undefined;
+  }
+
   /** Milliseconds for which a query waits behind others rather than for a connection. */
   get patience() {
     return PATIENCE + 2 * this.roundTrip;

@@ -5,6 +5,7 @@ const { ConnectionError, PostgresError, TimeoutError } = require('../..');
 const { tooLong, waitsForItself, watchLimits } = require('../core/pipeline');
 const { Alarm } = require('./alarm');
 const { Connection, OWNED, SHARED } = require('./connection');
+const { SlowReaders } = require('./slow-readers');
 const { Turns } = require('./turns');
 const { Waiting } = require('./waiting');
 
@@ -51,6 +52,7 @@ class Connections {
   #options;
   #outage; // `{ failures, pause, error }`, from a failed attempt until a new connection has answered
   #alarm = new Alarm(now => this.#wake(now));
+  #slowReaders;
   #turns = new Turns();
   #waiting = new Waiting();
 
@@ -64,6 +66,7 @@ class Connections {
     this.#config = config;
     this.#options = options;
     this.#emit = emit;
+    this.#slowReaders = new SlowReaders(options.acquire_timeout);
     /** Whether there was a connection; from then on, requests wait during an outage. */
     this.reached = options.reached === true;
     /** @type {ConnectionError|undefined} the error of new requests after the end */
@@ -190,6 +193,7 @@ class Connections {
     onwait?.(reject);
     this.#alarm.setTo(use.since + this.#options.acquire_timeout);
     this.#serve();
+    this.#relieve(use.since);
     if (channel?.hasSubscribers) this.#trace(promise, use);
     if (signal === undefined && time === undefined) return promise;
     const limits = { signal, statement_timeout: time, waited: performance.now() - since };
@@ -331,12 +335,26 @@ class Connections {
     this.#outage = undefined;
   }
 
+  /** Measures slow readers while requests wait for the connections that they hold, and then cuts them off. */
+  #relieve(now) {
+    const { size } = this.#options;
+    const { owner, query } = this.#waiting;
+    if (owner.size + query.size === 0 || !this.#all.some(each => each.isShared)) return;
+    const readers = this.#all.map(({ reader }) => reader).filter(Boolean);
+    const free = Math.max(1, size - this.policy.reserved) - this.#count(each => each.isOwned); // of slow readers
+    const wanted = query.size + Math.min(owner.size, Math.max(0, free));
+    const soon = this.#count(each => !each.isOwned) - readers.length; // those that are used otherwise
+    this.#slowReaders.cutOff(readers, this.#all.length < size ? 0 : wanted - soon, now);
+    this.#alarm.setTo(now + this.#slowReaders.pause);
+  }
+
   /** Does what is due. */
   #wake(now) {
     for (const each of this.#all) this.#look(each, now);
     const { acquire_timeout } = this.#options;
     this.#waiting.refuse(({ since }) => (now >= since + acquire_timeout ? this.#late() : undefined));
     this.#serve(now);
+    this.#relieve(now);
     this.#alarm.setTo(this.#waiting.since + acquire_timeout);
   }
 

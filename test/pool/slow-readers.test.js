@@ -1,0 +1,94 @@
+'use strict';
+
+const assert = require('node:assert/strict');
+const { Writable } = require('node:stream');
+const { setTimeout: sleep } = require('node:timers/promises');
+const { afterTest } = require('../support/hooks');
+const { opened, until } = require('./pools');
+
+/** 20 MB, of which `buffer` makes most wait for the reader. */
+const LONG = "SELECT repeat('x', 10000) FROM generate_series(1, 2000)";
+
+/** A target that takes so many bytes a second, in pieces of 64 kB. */
+function reader(rate) {
+  const timers = new Set();
+  const stream = new Writable({
+    highWaterMark: 65536,
+    write({ length }, encoding, callback) {
+      const timer = setTimeout(
+        () => {
+          timers.delete(timer);
+          callback();
+        },
+        (length / rate) * 1000
+      );
+      timers.add(timer);
+    }
+  });
+  afterTest(() => timers.forEach(clearTimeout));
+  return stream;
+}
+
+/** Begins results for readers of this rate, which hold connections. @returns {Promise[]} of their ends */
+const read = (pool, count, rate, text = LONG) =>
+  Array.from({ length: count }, () => pool.queryTo(reader(rate), text, [], { buffer: 65536 }));
+
+const isHeld = pool => () => pool.lease.stats.connected === pool.stats.size && pool.stats.idle === 0;
+
+describe('Readers of a pool that are slow', () => {
+  for (const times of [1, 2]) {
+    it(`and hold ${times === 1 ? 'all' : 'twice as many as all'} connections are cut off when requests wait`, async () => {
+      const size = 3;
+      const pool = await opened({ size, acquire_timeout: 6000 });
+      const results = read(pool, times * size, 8000).map(each => each.catch(error => error));
+      await until(isHeld(pool), 'all connections to be held');
+      await sleep(100);
+      const works = [
+        pool.query('SELECT 1 AS one'),
+        pool.query('SELECT 1 AS one'),
+        pool.transaction(tx => tx.query('SELECT 1 AS one'))
+      ];
+      for (const { rows } of await Promise.all(works)) assert.equal(rows[0].one, 1);
+      const first = await Promise.race(results);
+      assert.deepEqual([first.name, first.code, first.sent], ['TimeoutError', '57014', true]);
+      assert.match(first.message, /less than 256 kB a second, and requests waited/);
+      pool.destroy();
+      await Promise.all(results);
+    });
+  }
+
+  it('go on while one connection is left', async () => {
+    const pool = await opened({ size: 3, acquire_timeout: 600 });
+    const results = read(pool, 2, 8000);
+    const ends = results.map(each => each.catch(error => error));
+    await until(() => pool.stats.connected >= 2);
+    for (let i = 0; i < 20; i++) {
+      await pool.query('SELECT 1');
+      await sleep(50);
+    }
+    assert.equal(await Promise.race([...ends, 'none has ended']), 'none has ended');
+    pool.destroy();
+    await Promise.all(ends);
+  });
+
+  it('go on in a pool of any size while no request waits', async () => {
+    const pool = await opened({ size: 1, acquire_timeout: 300 });
+    const [result] = read(pool, 1, 8000).map(each => each.catch(error => error));
+    await sleep(1000);
+    assert.equal(await Promise.race([result, 'it has not ended']), 'it has not ended');
+    pool.destroy();
+    await result;
+  });
+});
+
+describe('Readers of a pool that take 4 MB a second', () => {
+  it('are never cut off, though requests wait for them', async function () {
+    this.timeout(30000);
+    const pool = await opened({ size: 2, acquire_timeout: 20000 });
+    const results = read(pool, 2, 4e6);
+    await until(isHeld(pool), 'all connections to be held');
+    const waiting = pool.query('SELECT 1 AS one');
+    for (const { rowCount } of await Promise.all(results)) assert.equal(rowCount, 2000);
+    assert.equal((await waiting).rows[0].one, 1);
+  });
+});
