@@ -128,7 +128,7 @@ function gather(config, overrides, env) {
   const sslmode = texts.get('sslmode');
   for (const { name, variable } of VARIABLES) {
     const value = texts.has(name) ? undefined : env[variable]; // a question to the system
-    if (value !== undefined) texts.set(name, value);
+    if (value) texts.set(name, value);
   }
   if (env.PGREQUIRESSL?.startsWith('1') && !texts.has('sslmode')) texts.set('sslmode', 'require');
   return { texts, own, parameters, sslmode, fallback };

@@ -5,7 +5,7 @@ const os = require('node:os');
 const path = require('node:path');
 const { inspect } = require('node:util');
 const { Duplex } = require('node:stream');
-const { resolve, socketPath, isLoopback } = require('../../../lib/core/config');
+const { OPTIONS, resolve, socketPath, isLoopback } = require('../../../lib/core/config');
 
 /** Resolves without the environment of this machine. */
 const read = (config, overrides, env = {}) => resolve(config, overrides, env);
@@ -158,6 +158,37 @@ describe('resolve', () => {
       assert.throws(() => read(config, undefined, env), { name: 'TypeError', message });
     }
     assert.equal(read('host=h service=', undefined, { PGSERVICE: 's', PGSERVICEFILE: '/s' }).hosts[0].host, 'h');
+  });
+
+  it('takes an empty variable for none, and an empty parameter of a URL that has to be a number or one of several words', () => {
+    const plain = read('postgres://u@h/d');
+    let refused = 0;
+    for (const [name, [parse, variable]] of Object.entries(OPTIONS)) {
+      if (variable !== undefined)
+        assert.deepEqual(read('postgres://u@h/d', undefined, { [variable]: '' }), plain, variable);
+      const url = `postgres://u@h/d?${name}=`;
+      if (!['dbname', 'host', 'user'].includes(name)) assert.deepEqual(read(url), plain, url);
+      try {
+        parse('', name);
+      } catch {
+        refused++;
+        assert.throws(() => read(`user=u ${name}=''`), { name: 'TypeError' }, name); // as in libpq
+        const value = { connect_timeout: '7', max_protocol_version: '3.2', sslmode: 'require' }[name];
+        if (value !== undefined)
+          assert.equal(read(url, undefined, { [variable]: value })[name], read(`${url}${value}`)[name]);
+      }
+    }
+    assert.ok(refused > 10);
+  });
+
+  it('takes a URL with the newline of a file at its end', () => {
+    for (const url of ['postgres://u:p@h:1/d', 'postgres://u@h/d?sslmode=require', 'postgres://u@h', 'postgres://']) {
+      for (const end of ['\n', '\r\n', ' \n', '\t\n\n']) {
+        assert.deepEqual(read(`${url}${end}`), read(url));
+        assert.deepEqual(read({ connectionString: `${url}${end}` }), read(url));
+      }
+    }
+    assert.throws(() => read('postgres://u:p\n@h/d'), { name: 'TypeError', message: /a blank in the password/ });
   });
 
   it('takes an empty text in a string for given, in an object for not given', () => {
