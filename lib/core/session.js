@@ -119,7 +119,7 @@ class Session extends EventEmitter {
     const make = () => new QueryRequest(text, checked, execution, takes());
     if (target === undefined) return send(this.#lease, needOf(options), options, make, text);
     checkRepeated(options);
-    return handOut(stream().queryInto(this.#lease, receiver, make, options));
+    return stream().queryInto(this.#lease, receiver, make, options);
   }
 
   /** @private Begins a COPY FROM STDIN, for which only a Client has steps. */

@@ -31,15 +31,33 @@ function parse(text) {
   return { ...user, host: decodeURIComponent(host), port, ...query, database: name };
 }
 
+/** What PGSSLMODE has for no. Other words that node-postgres does not know, such as `true`, may ask for TLS. */
+const NO_TLS = ['', '0', 'allow', 'disable', 'disabled', 'f', 'false', 'n', 'never', 'no', 'none', 'off'];
+
+/** @returns {string|undefined} */
+function modeOfEnvironment({ PGSSLMODE: mode } = process.env) {
+  return mode === undefined || NO_TLS.includes(mode.toLowerCase()) ? undefined : mode;
+}
+
 /**
  * In node-postgres every mode but these verifies the certificate.
  * @returns {object|boolean} options for tls.connect, or whether TLS is used
  */
 function sslOf({ ssl, sslmode, sslcert, sslkey, sslrootcert, sslnegotiation }) {
   const files = sslcert || sslkey || sslrootcert || sslnegotiation === 'direct';
-  const mode = sslmode || (ssl ?? ((files && true) || process.env.PGSSLMODE?.replace('allow', '') || defaults.ssl));
+  const mode = sslmode || (ssl ?? ((files && true) || modeOfEnvironment() || defaults.ssl));
   if (mode === 'no-verify') return { rejectUnauthorized: false };
   return typeof mode === 'object' ? mode : Boolean(mode) && mode !== '0' && mode !== 'disable';
+}
+
+/** @type {WeakMap<Error, *>} what functions of a config have thrown, by the error that was made of it */
+const thrown = new WeakMap();
+
+/** Remembers what a function of the config throws, which requests then reject with. */
+function remember(value) {
+  const error = value instanceof Error ? value : new Error('thrown by a function of the config', { cause: value });
+  thrown.set(error, value);
+  return error;
 }
 
 /** Adds properties that neither inspecting nor serializing shows. @returns the same object */
@@ -83,6 +101,12 @@ class ConnectionParameters {
   }
 }
 
+/** @returns {Function} the same check, whose error is remembered */
+const checking = check => (host, certificate) => {
+  const error = check(host, certificate);
+  return error === undefined ? undefined : remember(error);
+};
+
 /**
  * @param {ConnectionParameters} parameters
  * @param {object} [options] whose `password` is read for each connection
@@ -101,12 +125,17 @@ function libpqConfig(parameters, options = parameters) {
     ...config,
     decode: false, // cursors take texts
     oauth_token,
-    ssl,
+    ssl: ssl?.checkServerIdentity ? { ...ssl, checkServerIdentity: checking(ssl.checkServerIdentity) } : ssl,
     sslpassword,
     sslmode: ssl === undefined ? sslmode : ssl ? 'require' : 'disable',
     get password() {
       const { password } = options;
-      return typeof password === 'function' ? () => password(given) : password;
+      if (typeof password !== 'function') return password;
+      const ask = async () => password(given);
+      return () =>
+        ask().catch(error => {
+          throw remember(error);
+        });
     },
     socket: stream && connect,
     connect_timeout: timeLimit ? timeLimit / 1000 : config.connect_timeout,
@@ -115,4 +144,4 @@ function libpqConfig(parameters, options = parameters) {
   };
 }
 
-module.exports = { ConnectionParameters, hide, libpqConfig };
+module.exports = { ConnectionParameters, hide, libpqConfig, thrown };

@@ -2,11 +2,13 @@
 
 // Queries: configs, requests and errors.
 
+const { AsyncResource } = require('node:async_hooks');
 const { EventEmitter } = require('node:events');
 const { finished } = require('node:stream/promises');
 const { ConnectionError, PostgresError, RowReader, TimeoutError, UsageError } = require('../..');
 const { copyDirection, unhindered } = require('../core/pipeline');
 const { after } = require('../core/timer');
+const { thrown } = require('./config');
 const { CopyStream } = require('./copy');
 const { COUNTED, Result, fieldOf, resultOf, rowsOf } = require('./result');
 const { decodeOf } = require('./types');
@@ -72,6 +74,7 @@ const MESSAGES = {
  * connection. A ConnectionError with another message has the original as its cause.
  */
 function errorOf(error) {
+  for (let each = error; each; each = each.cause) if (thrown.has(each)) return thrown.get(each);
   if (error instanceof TimeoutError && error.code === '57014') return new Error('Query read timeout', { cause: error });
   const isLost = error instanceof ConnectionError || error instanceof TimeoutError;
   const cause = isLost ? error.cause : error;
@@ -191,6 +194,7 @@ const emitRows = (query, rows, result) => {
 /** Emits the rows of a Query as they arrive, and keeps them for a callback only. Without a listener it keeps them. */
 class EmittingReader extends RowReader {
   #query;
+  #context = new AsyncResource('quickgres.Query'); // the caller's, in which listeners run
 
   constructor(query, decode) {
     super({ decode });
@@ -210,7 +214,7 @@ class EmittingReader extends RowReader {
     try {
       const rows = this.error ? [] : rowsOf(this, result);
       if (query.callback) result.rows = result.rows.concat(rows);
-      emitRows(query, rows, result);
+      this.#context.runInAsyncScope(emitRows, undefined, query, rows, result);
     } catch (error) {
       // of a parser
       this.error = error; // the request rejects with it

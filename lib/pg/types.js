@@ -3,6 +3,7 @@
 // node-postgres' `types`: how values become JavaScript's, by type OID and format.
 
 const path = require('node:path');
+const util = require('node:util');
 const { decoders, exact, oid } = require('../..');
 
 const INTERVAL = /^(?:(\S+) years? ?)?(?:(\S+) mons? ?)?(?:(\S+) days? ?)?(?:([+-])?(\d+):(\d\d):(\d\d)(\.\d+)?)?$/;
@@ -32,16 +33,20 @@ class PostgresInterval {
 
 const bytesOf = view => Buffer.from(view.buffer, view.byteOffset, view.byteLength);
 
-/** A Date; ±Infinity or an Invalid Date for a string that no Date can hold. */
+/**
+ * A Date; for a string that no Date can hold ±Infinity, an Invalid Date for what is out of its range, and null if DateStyle
+ * is not ISO.
+ */
 function dateOf(value) {
   if (typeof value !== 'string') return value;
-  return value.endsWith('infinity') ? Number(value.replace('i', 'I')) : new Date(NaN);
+  if (value.endsWith('infinity')) return Number(value.replace('i', 'I'));
+  return /^\d+-\d\d-\d\d( \d\d:|\+|( BC)?$)/.test(value) ? new Date(NaN) : null;
 }
 
 /** Takes the date and time of day in UTC for local time. */
 function toLocal(value) {
   const date = dateOf(value);
-  return typeof date === 'number' ? date : new Date(date.toJSON()?.slice(0, -1) ?? NaN);
+  return util.types.isDate(date) ? new Date(date.toJSON()?.slice(0, -1) ?? NaN) : date;
 }
 
 /** Sequelize leaves the bounds of ranges quoted. */

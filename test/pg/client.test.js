@@ -1,6 +1,7 @@
 'use strict';
 
 const assert = require('node:assert/strict');
+const { AsyncLocalStorage } = require('node:async_hooks');
 const { once } = require('node:events');
 const { inspect } = require('node:util');
 const { startProxy, startServer } = require('pg-test-fixtures');
@@ -397,6 +398,54 @@ describe('A client of quickgres/pg', () => {
     controller.abort();
     await assert.rejects(slow, { name: 'AbortError' });
     assert.equal((await client.query('SELECT 1')).rowCount, 1);
+  });
+
+  it("rejects with the error of the config's own functions, as it was thrown, in a pool as well", async () => {
+    const secured = await startServer({ tls: true, auth: 'scram-sha-256', external: false });
+    const own = Object.assign(new Error('no secret today'), { code: 'VAULT' });
+    const throwing = [
+      () => {
+        throw own;
+      },
+      async () => {
+        throw own;
+      }
+    ];
+    const ssl = { rejectUnauthorized: true, ca: secured.tls.ca.cert };
+    for (const config of [
+      ...throwing.map(password => ({ password })),
+      { ssl: { ...ssl, checkServerIdentity: () => own } }
+    ]) {
+      for (const make of [each => new pg.Client(each), each => new pg.Pool(each)]) {
+        const made = make({ ...secured.config, ...config });
+        await assert.rejects(made.connect(), error => error === own);
+        await made.end();
+      }
+    }
+    const odd = new pg.Client({ ...secured.config, password: () => Promise.reject('text') });
+    await assert.rejects(odd.connect(), error => error === 'text');
+    await secured.stop();
+  });
+
+  it("emits the events of a Query in the caller's asynchronous context", async () => {
+    const context = new AsyncLocalStorage();
+    const pool = new pg.Pool({ ...server.config, max: 1 });
+    await context.run('connection', () => pool.query('SELECT 1'));
+    for (const one of [client, pool]) {
+      for (const text of ['SELECT 1', 'SELECT 1; SELECT 2', 'SELECT 1/0', 'SELECT', 'SELECT $1::int / 0']) {
+        const seen = new Set();
+        await new Promise(over =>
+          context.run(text, () => {
+            const query = new pg.Query(text, text.includes('$') ? [1] : undefined);
+            query.on('row', () => seen.add(context.getStore()));
+            for (const last of ['end', 'error']) query.on(last, () => over(seen.add(context.getStore())));
+            one.query(query, error => error && over(seen.add(context.getStore())));
+          })
+        );
+        assert.deepEqual([...seen], [text]);
+      }
+    }
+    await pool.end();
   });
 
   it('drains when nothing is pending any more', async () => {

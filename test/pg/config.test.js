@@ -127,6 +127,23 @@ describe('The config of quickgres/pg', () => {
     assert.deepEqual(of({ ssl: false }, 'ssl'), { ssl: false });
   });
 
+  it('uses TLS by PGSSLMODE unless that says no in some way, and verifies the certificate unless it is no-verify', () => {
+    for (const [words, ssl] of [
+      ['disable Disable disabled allow false FALSE off no n f 0 none never', false],
+      ['prefer require verify-ca verify-full Require true on yes 1 required', true],
+      ['no-verify', { rejectUnauthorized: false }]
+    ]) {
+      for (const word of words.split(' ')) {
+        process.env.PGSSLMODE = word;
+        assert.deepEqual(of({}, 'ssl'), { ssl }, word);
+        assert.deepEqual(of({ ssl: false }, 'ssl'), { ssl: false }, word);
+        assert.deepEqual(of({ ssl: true }, 'ssl'), { ssl: true }, word);
+      }
+    }
+    process.env.PGSSLMODE = '';
+    assert.deepEqual(of({}, 'ssl'), { ssl: false });
+  });
+
   it('takes times in milliseconds for settings, in whole numbers', () => {
     assert.deepEqual(
       of(

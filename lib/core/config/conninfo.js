@@ -1,6 +1,6 @@
 'use strict';
 
-const { hasNoEmpty, isOption, isPort } = require('./options');
+const { isChosen, isOption, isPort } = require('./options');
 
 /**
  * Connection strings as libpq reads them: `postgresql://` URLs and `key=value` lists. Both become a Map of option name
@@ -41,8 +41,8 @@ const SECRETS = [
 const badUrl = what => new TypeError(`connection URL has ${what}`);
 
 /**
- * A URL may end with blanks, such as the newline of a file, and an empty parameter counts as omitted if it cannot be empty.
- * In a list that is an error, as in libpq.
+ * A URL may end with blanks, such as the newline of a file, and an empty parameter counts as omitted if it is no free
+ * text. In a list it counts, as in libpq.
  * @returns {Map<string, string>} the options in a connection string of either kind
  */
 function parse(text) {
@@ -103,7 +103,7 @@ function parseUrl(rest) {
     const value = decode(parts[1], `the query parameter${shown}`);
     // JDBC's spelling, the only foreign name that libpq accepts.
     if (name === 'ssl' && value === 'true') options.set('sslmode', 'require');
-    else if (!(value === '' && hasNoEmpty(name)) && !store(options, name, value)) {
+    else if (!(value === '' && isChosen(name)) && !store(options, name, value)) {
       const hint = Object.hasOwn(HINTS, name)
         ? `: remove it${HINTS[name]}`
         : "; a server setting belongs in the config's object";

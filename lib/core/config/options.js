@@ -164,15 +164,8 @@ for (const name of [
   OPTIONS[name] = [unsupported];
 for (const name of ['requirepeer', 'sslcrl', 'sslcrldir']) OPTIONS[name] = [unsupported, `PG${name.toUpperCase()}`];
 
-/** @returns {boolean} whether it is an option that cannot be empty: one of several words, or a number */
-function hasNoEmpty(name) {
-  try {
-    if (isOption(name)) OPTIONS[name][0]('', name);
-    return false;
-  } catch {
-    return true;
-  }
-}
+/** @returns {boolean} whether it is an option whose value is no free text, but one of several words or a number */
+const isChosen = name => isOption(name) && (name === 'port' || ![raw, text].includes(OPTIONS[name][0]));
 
 /** @returns {boolean} whether a value is a bearer token (RFC 6750, section 2.1) */
 const isToken = value => typeof value === 'string' && /^[\w.~+/-]+=*$/.test(value);
@@ -203,4 +196,4 @@ function requireAuth(value, name) {
   return { allowed, named: new Set(negative ? [] : allowed), single: negative || items[1] ? null : methods[0] };
 }
 
-module.exports = { OPTIONS, ENCRYPTED, MODES, VERIFIED, check, hasNoEmpty, isOption, isPort, isToken, isUtf8 };
+module.exports = { OPTIONS, ENCRYPTED, MODES, VERIFIED, check, isChosen, isOption, isPort, isToken, isUtf8 };

@@ -44,7 +44,9 @@ function tlsOptions(config, server) {
   const { host, sslmode } = server;
   const full = sslmode === 'verify-full';
   if (full && !host) throw failed('sslmode verify-full needs a host name, not only an address');
-  const asNode = config.ssl !== undefined && own.rejectUnauthorized !== false;
+  // The default of `ssl` is that of tls.connect, which obeys this variable.
+  const verifies = own.rejectUnauthorized ?? process.env.NODE_TLS_REJECT_UNAUTHORIZED !== '0';
+  const asNode = config.ssl !== undefined && verifies !== false;
   const ca = rootCertificates(config, sslmode);
   const byNames = full || (asNode && sslmode !== 'verify-ca');
   const check = own.checkServerIdentity ?? (byNames ? tls.checkServerIdentity : () => undefined);

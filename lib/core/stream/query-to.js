@@ -3,7 +3,7 @@
 const { PostgresError, checkText, kindOf } = require('../protocol');
 const { NO_OPTIONS } = require('../options');
 const { QueryRequest, executionOf } = require('../requests');
-const { giveUp, copyDirection, needOf, send, throwIfAborted, watchSignal } = require('../pipeline');
+const { giveUp, copyDirection, handOut, needOf, send, throwIfAborted, watchSignal } = require('../pipeline');
 const { Json } = require('./json');
 const { Sink, protocol } = require('./sink');
 const { Target } = require('./target');
@@ -164,7 +164,7 @@ async function untilTaken(sink, promise) {
 
 /** Runs a query whose result goes to what `stream` has given. @param {Receiver} receiver see receiverFor */
 function queryInto(lease, receiver, make, options) {
-  if (receiver instanceof Sink) return runInto(lease, receiver, make, options);
+  if (receiver instanceof Sink) return handOut(runInto(lease, receiver, make, options));
   const request = make();
   return send(lease, needOf(options), options, () => request, request.text, never);
 }

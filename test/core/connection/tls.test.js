@@ -239,6 +239,26 @@ describe('TLS', () => {
   });
 
   describe('with the ssl object', () => {
+    it('verifies nothing if NODE_TLS_REJECT_UNAUTHORIZED says so, unless rejectUnauthorized or sslmode does', async () => {
+      const { NODE_TLS_REJECT_UNAUTHORIZED: before } = process.env;
+      const fake = await start(certificates.selfSigned);
+      try {
+        process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0';
+        for (const ssl of [true, {}, { servername: 'localhost' }]) await (await open({ ...fake.config, ssl })).end();
+        for (const config of [
+          { ssl: { rejectUnauthorized: true } },
+          { ssl: true, sslmode: 'verify-full', host: 'localhost' },
+          { sslmode: 'verify-ca', sslrootcert: files.ca.cert }
+        ])
+          assert.match((await failure({ ...fake.config, ...config })).code, /SELF_SIGNED|UNABLE/);
+        process.env.NODE_TLS_REJECT_UNAUTHORIZED = '1';
+        assert.match((await failure({ ...fake.config, ssl: true })).code, /SELF_SIGNED|UNABLE/);
+      } finally {
+        if (before === undefined) delete process.env.NODE_TLS_REJECT_UNAUTHORIZED;
+        else process.env.NODE_TLS_REJECT_UNAUTHORIZED = before;
+      }
+    });
+
     it('verifies as tls.connect does unless rejectUnauthorized is false, whatever it has beside', async () => {
       for (const [name, code] of [
         ['unknownAuthority', 'UNABLE_TO_VERIFY_LEAF_SIGNATURE'],
