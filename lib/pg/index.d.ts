@@ -227,11 +227,13 @@ export interface Notification {
 /** 'I' outside a transaction block, 'T' in one, 'E' in a failed one; null without a connection. */
 export type TransactionStatus = 'I' | 'T' | 'E' | null;
 
+/** The methods of Queryable: requests are sent at once and answered in order; before connect() they reject. */
+export interface Client extends Queryable {}
 /**
  * A connection. Events: 'connect'; 'notification'; 'notice'; 'drain' when no request is left; 'error' when the
  * connection was lost, which needs no listener; 'end'.
  */
-export class Client extends EventEmitter implements Queryable {
+export class Client extends EventEmitter {
   /** The class Query. */
   static Query: typeof Query;
   /**
@@ -269,8 +271,6 @@ export class Client extends EventEmitter implements Queryable {
    */
   connect(): Promise<this>;
   connect(callback: (error: Error) => void): void;
-  /** See Queryable. Requests are sent at once and answered in order; before connect() they reject. */
-  query: Queryable['query'];
   /**
    * Closes the connection. A running query rejects, unless the config has `pipeline`.
    * @param callback in place of a promise
@@ -288,10 +288,10 @@ export class Client extends EventEmitter implements Queryable {
   setTypeParser: TypeOverrides['setTypeParser'];
   /** See TypeOverrides. */
   getTypeParser: TypeOverrides['getTypeParser'];
-  /** See the function. */
-  escapeIdentifier: typeof escapeIdentifier;
-  /** See the function. */
-  escapeLiteral: typeof escapeLiteral;
+  /** @param name of a table, column, … @returns the name in double quotes */
+  escapeIdentifier(name: string): string;
+  /** @param text any text @returns the text in single quotes; ` E'…'` if it has a backslash */
+  escapeLiteral(text: string): string;
   /** Delays the event 'drain' until resumeDrain(). */
   pauseDrain(): void;
   /** Emits a delayed 'drain', and lets it come again. */
@@ -426,11 +426,16 @@ export type PoolOptions = PoolConfig &
   Required<Pick<PoolConfig, 'max' | 'maxUses' | 'allowExitOnIdle' | 'maxLifetimeSeconds' | 'idleTimeoutMillis'>>;
 
 /**
+ * The methods of Queryable: connections may be shared, and statements are prepared. They also reject as `connect`, and with a
+ * UsageError for a text that leaves a transaction block open, which is rolled back.
+ */
+export interface Pool extends Queryable {}
+/**
  * Connections for queries, and clients to take. Events: 'connect' before the first use of a client; 'acquire' and
  * 'release' around each use by `connect`; 'remove'; 'error' when an unused connection was lost, which needs no
  * listener.
  */
-export class Pool extends EventEmitter implements Queryable {
+export class Pool extends EventEmitter {
   /**
    * @param config options, or a connection string
    * @throws {TypeError|Error} for an invalid connection string, and for wrong options
@@ -463,11 +468,6 @@ export class Pool extends EventEmitter implements Queryable {
   connect(
     callback: (error: Error | undefined, client: PoolClient | undefined, done: (release?: any) => void) => void
   ): void;
-  /**
-   * See Queryable. The connection may be shared, and statements are prepared. Also rejects as `connect`, and with a
-   * UsageError for a text that leaves a transaction block open, which is rolled back.
-   */
-  query: Queryable['query'];
   /**
    * Closes the connections when they are released.
    * @param callback in place of a promise

@@ -6,6 +6,7 @@ declare const pool: import('quickgres/pool').Pool;
 declare const Client: typeof import('quickgres').Client;
 declare const config: import('quickgres').Config;
 declare const arrayBuffer: ArrayBuffer;
+declare const credential: { getToken(scope: string | undefined): Promise<string> };
 declare const Bun: { serve(options: { port: number; fetch(request: Request): Promise<Response> }): unknown };
 declare const Deno: {
   env: { get(name: string): string | undefined };

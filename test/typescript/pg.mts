@@ -59,3 +59,25 @@ export type Interfaces = [
 ];
 client.pauseDrain();
 client.resumeDrain();
+
+/** Methods can be overridden as those of pg, and called by `super`. */
+class LoggedPool extends ours.Pool {
+  override async query(...args: any[]): Promise<any> {
+    return (super.query as any)(...args);
+  }
+  override async connect(): Promise<any> {
+    return super.connect();
+  }
+}
+class LoggedClient extends ours.Client {
+  override async query(...args: any[]): Promise<any> {
+    return (super.query as any)(...args);
+  }
+  override escapeLiteral(text: string): string {
+    return super.escapeLiteral(text);
+  }
+  override escapeIdentifier(text: string): string {
+    return super.escapeIdentifier(text);
+  }
+}
+export const logged: [ours.Pool, pg.Pool, ours.Client] = [new LoggedPool(), new LoggedPool(), new LoggedClient()];

@@ -310,6 +310,7 @@ describe('TypeScript', () => {
             'connectionString',
             'database',
             'decode',
+            'oauth_token',
             'names',
             'socket',
             'ssl'
