@@ -40,7 +40,7 @@ const bytesOf = view => Buffer.from(view.buffer, view.byteOffset, view.byteLengt
 function dateOf(value) {
   if (typeof value !== 'string') return value;
   if (value.endsWith('infinity')) return Number(value.replace('i', 'I'));
-  return /^\d+-\d\d-\d\d( \d\d:|\+|( BC)?$)/.test(value) ? new Date(NaN) : null;
+  return /^\d+-\d\d-\d\d(?: \d\d:|\+|(?: BC)?$)/.test(value) ? new Date(NaN) : null;
 }
 
 /** Takes the date and time of day in UTC for local time. */

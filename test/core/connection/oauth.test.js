@@ -109,10 +109,17 @@ describe('OAUTHBEARER, against a real server with a validator,', () => {
       return 'for.app';
     };
     const pool = endAfterTest(new Pool(configOf({ oauth_token }), { size: 3 }));
-    const pids = await Promise.all(
-      [1, 2, 3].map(() => pool.connection(client => client.query('SELECT pg_backend_pid() AS pid, pg_sleep(0.1)')))
-    );
-    assert.equal(new Set(pids.map(({ rows: [{ pid }] }) => pid)).size, 3);
+    let held = 0;
+    let allHeld;
+    const all = new Promise(resolve => {
+      allHeld = resolve;
+    });
+    const hold = async client => {
+      await client.query('SELECT 1');
+      if (++held === 3) allHeld();
+      await all;
+    };
+    await Promise.all([1, 2, 3].map(() => pool.connection(hold)));
     assert.equal(calls, 3);
   });
 
