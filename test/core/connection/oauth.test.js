@@ -108,7 +108,7 @@ describe('OAUTHBEARER, against a real server with a validator,', () => {
       calls++;
       return 'for.app';
     };
-    const pool = endAfterTest(new Pool(configOf({ oauth_token }), { size: 3 }));
+    const pool = endAfterTest(new Pool(configOf({ oauth_token }), { size: 4 })); // one of which no owner has
     let held = 0;
     let allHeld;
     const all = new Promise(resolve => {
