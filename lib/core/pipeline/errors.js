@@ -131,7 +131,8 @@ function reasonOf(error, failure, status) {
  * The server's error for a wrong number of values names an internal statement, which the caller does not know.
  * @param {PostgresError} error 08P01, at Bind
  */
-function miscounted(error, { parameters }, values) {
+function miscounted(error, { oids }, values) {
+  const parameters = oids?.length;
   const given = values?.length ?? values?.columnCount;
   if (parameters === undefined || given === undefined || given === parameters) return error;
   const count = (number, what) => `${number} ${what}${number === 1 ? '' : 's'}`;

@@ -130,7 +130,7 @@ class Flight {
     for (let i = index; i < commands.length && this.rest === undefined; i++) {
       const command = commands[i];
       try {
-        if (command === asked) command.execute(writer);
+        if (command === asked) command.execute(writer, statements);
         else command.write(writer, statements, this);
       } catch (error) {
         throw this.placed(error, command);
@@ -151,9 +151,12 @@ class Flight {
     const { length } = writer;
     this.rest = undefined;
     statements.learn(rest.statement);
+    const lacking =
+      this.pending && !(this.#hasBegun && pipeline.scopes.isInBlock) ? rest.lackingIn(statements, this) : [];
+    if (lacking.length > 0) this.lacking = lacking;
     try {
-      if (!this.pending) this.#abandon(writer);
-      else if (commands === undefined) rest.execute(writer);
+      if (!this.pending || lacking.length > 0) this.#abandon(writer);
+      else if (commands === undefined) rest.execute(writer, statements);
       else this.writeFrom(at, writer, statements, 0, rest);
     } catch (error) {
       writer.length = length;
@@ -170,11 +173,15 @@ class Flight {
    * not have.
    */
   #abandon(writer) {
-    const { at, commands } = this;
-    if (commands?.slice(0, at).some(({ internal }) => !internal)) return writer.execute('none', 0);
-    if (commands !== undefined) this.commands = [this];
+    if (this.#hasBegun) return writer.execute('none', 0);
+    if (this.commands !== undefined) this.commands = [this];
     this.at = 0;
     this.state = State.Done;
+  }
+
+  /** Whether queries of the caller in front of the one that is being answered have been executed. */
+  get #hasBegun() {
+    return this.commands?.slice(0, this.at).some(({ internal }) => !internal) === true;
   }
 
   /** Takes a message of the answer to one of several commands. */
@@ -307,6 +314,7 @@ Object.assign(Flight.prototype, {
   // How many commands are to be answered before anything is sent behind it: those up to BEGIN of its block; Infinity if
   // it has to be over, for example since it is to be cancelled.
   hold: 0,
+  lacking: undefined, // OIDs of types that it has to ask for before it is sent again; [] if it has asked
   internal: false, // the library's own, so neither counted as pending nor published
   rest: undefined, // the command whose messages were not all sent, and so neither was Sync
   receiver: undefined, // takes the result, and is what the promise resolves to

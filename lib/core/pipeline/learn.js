@@ -206,4 +206,16 @@ function askFor(pipeline, types, wanted) {
   });
 }
 
-module.exports = { askFor, learn, questionBefore };
+/** Asks for types of a request's parameters, and sends it again behind that. */
+function learnFirst(request) {
+  const { scope } = request;
+  const { pipeline } = scope;
+  const question = new TypesRequest(pipeline.common.types, { oids: request.lacking });
+  question.hold = Infinity;
+  request.lacking = [];
+  request.reset();
+  scope.unshift(request);
+  pipeline.putFirst(question, pipeline.scopes.active); // whoever owns the connection
+}
+
+module.exports = { askFor, learn, learnFirst, questionBefore };

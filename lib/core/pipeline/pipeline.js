@@ -479,7 +479,8 @@ class Pipeline {
     if (repeats) {
       flight.reset();
       this.#sendWaiting(flight);
-    } else {
+    } else if (flight.lacking?.length > 0 && flight.pending) later.learn.learnFirst(flight);
+    else {
       if (!flight.internal) this.pending--;
       flight.ready();
     }

@@ -8,6 +8,7 @@ const {
   checkText,
   checkValues,
   isList,
+  listText,
   nextState,
   protocolError,
   readValues,
@@ -45,9 +46,6 @@ const KEPT_BYTES = 8192;
 /** Takes a result that nothing wants. */
 const DISCARD = { start() {}, receiveData() {}, receive() {} };
 
-/** @param {function(number): boolean} fits whether the parameter counts */
-const hasList = (values, fits) => Array.isArray(values) && values.some((value, i) => isList(value) && fits(i));
-
 const isObject = value => typeof value === 'object' && value !== null;
 
 /** How a text is executed, unless options say otherwise. */
@@ -76,7 +74,9 @@ class QueryRequest extends Flight {
   constructor(text, values, execution = PLAIN, receiver = undefined) {
     super();
     this.text = text;
-    this.values = Array.isArray(values) && values.length < 65536 && values.some(isObject) ? readValues(values) : values;
+    const hasObject = Array.isArray(values) && values.length < 65536 && values.some(isObject);
+    this.values = hasObject ? readValues(values) : values;
+    if (hasObject && this.values.some(isList)) this.hasList = true;
     this.execution = execution;
     this.receiver = receiver;
     if (receiver?.wants !== undefined) this.wants = receiver.wants;
@@ -99,7 +99,7 @@ class QueryRequest extends Flight {
     if (!Array.isArray(values)) this.#takeTypes(values);
     const { cache, paramTypes } = this.execution;
     let statement = statements.get(text, paramTypes, cache, flight);
-    const asks = statement.json === undefined && hasList(values, i => statement.takesJson(i) === undefined);
+    const asks = this.hasList && this.#unknownIn(statement, statements, flight).length > 0;
     // The description that another request has asked for comes too late.
     if (asks && statement.sent) statement = statements.get(text, paramTypes, false);
     this.statement = statement;
@@ -117,7 +117,7 @@ class QueryRequest extends Flight {
       if (statement.disturbs) statements.disturbedBy(flight);
       if (statement.controlsBlock) flight.controlsBlock = true;
     }
-    if (!asks) return this.execute(writer);
+    if (!asks) return this.execute(writer, statements);
     // Whether a list is JSON decides the type of its parameter. Flush keeps the transaction, and the server of a pooler.
     writer.flush();
     flight.hold = Infinity;
@@ -125,10 +125,24 @@ class QueryRequest extends Flight {
     this.values = snapshot(values);
   }
 
+  /** @returns {number[]} the types of lists' parameters that are not known: 0, or OIDs that were not asked for */
+  #unknownIn(statement, statements, { lacking }) {
+    const isUnknown = (value, i) => isList(value) && statements.takesJson(statement, i) === undefined;
+    const oids = this.values.map((value, i) => (isUnknown(value, i) ? statement.typeOf(i) : -1));
+    return oids.filter(oid => oid === 0 || (oid > 0 && lacking === undefined));
+  }
+
+  /** @returns {number[]} OIDs that are to be asked for before Bind */
+  lackingIn(statements, flight) {
+    return this.#unknownIn(this.statement, statements, flight).filter(oid => oid > 0);
+  }
+
   /** Writes the rest; the types of the parameters are known if it has a list. */
-  execute(writer, names = this.statement.bindNames, portal = '', maxRows = 0) {
+  execute(writer, statements, names = this.statement.bindNames, portal = '', maxRows = 0) {
     const { statement, values } = this;
-    const binary = writer.bind(names, values, this.execution.format, statement);
+    const texts = (value, i) =>
+      isList(value) ? listText(value, statements.takesJson(statement, i), `values[${i}]`) : value;
+    const binary = writer.bind(names, this.hasList ? values.map(texts) : values, this.execution.format);
     writer.execute(portal, maxRows);
     // A repetition needs the same values.
     if (statement.name !== '' && Array.isArray(values))
@@ -237,6 +251,8 @@ class QueryRequest extends Flight {
  */
 const waitsForTypes = (flight, receivers) =>
   receivers.some(receiver => receiver?.types !== undefined) && later.learn.learn(flight, receivers);
+
+QueryRequest.prototype.hasList = false;
 
 /** A query of the library's own: BEGIN, SAVEPOINT, settings. */
 class InternalQuery extends QueryRequest {}

@@ -1,6 +1,7 @@
 'use strict';
 
 const { ConnectionError } = require('../protocol');
+const { OWN } = require('../rows');
 const { firstWord } = require('./sql');
 
 const NO_TYPES = [];
@@ -55,7 +56,7 @@ const READING = new Set(['select', 'table', 'values', 'show']);
 const OTHER_ENCODING =
   /\bset\s+(?:(?:local|session)\s+)?(?:client_encoding\s*(?:=|to\b)|names\b)(?!\s*['"]?(?:utf-?8|unicode))/i;
 
-/** The most texts without a name of which is known which parameters are json. */
+/** The most texts without a name of which the types of the parameters are known. */
 const LEARNED = 256;
 
 const keyOf = (text, paramTypes) => (paramTypes.length === 0 ? text : `${paramTypes.join()}\0${text}`);
@@ -63,10 +64,6 @@ const keyOf = (text, paramTypes) => (paramTypes.length === 0 ? text : `${paramTy
 const LOST =
   'a pooler in transaction mode loses prepared statements: set statement_cache: 0, ' +
   'or max_prepared_statements in PgBouncer';
-
-const NO_JSON = new Set();
-
-const isJson = typeOid => typeOid === 114 || typeOid === 3802;
 
 /** A query text that the server has parsed, or will parse: a prepared statement, named or unnamed. */
 class Statement {
@@ -85,10 +82,8 @@ class Statement {
     this.sent = false;
     /** @type {RowParser|null|undefined} null without columns; undefined before the description */
     this.rowParser = undefined;
-    /** The number of parameters; undefined before the description. */
-    this.parameters = undefined;
-    /** @type {Set<number>|undefined} the parameters that are json or jsonb, once that is known */
-    this.json = undefined;
+    /** @type {number[]|undefined} the types of the parameters, once they are known */
+    this.oids = undefined;
     /** @type {PostgresError|undefined} the error of Parse */
     this.failure = undefined;
     /** @type {Flight|null} the one with its Parse, until the server has described it */
@@ -104,19 +99,13 @@ class Statement {
 
   /** Takes the ParameterDescription in buf[start … end). */
   describeParameters(buf, start, end) {
-    if (end - start < 7) return;
-    this.parameters = buf.readUInt16BE(start + 5);
-    this.json = NO_JSON;
-    for (let i = 0, off = start + 7; off + 4 <= end; i++, off += 4) {
-      if (!isJson(buf.readUInt32BE(off))) continue;
-      if (this.json === NO_JSON) this.json = new Set();
-      this.json.add(i);
-    }
+    this.oids = [];
+    for (let off = start + 7; off + 4 <= end; off += 4) this.oids.push(buf.readUInt32BE(off));
   }
 
-  /** @returns {boolean|undefined} undefined if the type of the parameter is not known */
-  takesJson(index) {
-    return this.paramTypes[index] > 0 ? isJson(this.paramTypes[index]) : this.json?.has(index);
+  /** @returns {number} the type of a parameter, 0 if it is not known */
+  typeOf(index) {
+    return this.paramTypes[index] || (this.oids?.[index] ?? 0);
   }
 
   /** @param {RowParser|null} rowParser null without columns */
@@ -135,7 +124,7 @@ class Statements {
   static hasWarned = false;
 
   #byKey = new Map();
-  #learned = new Map(); // which parameters are json, by the key of a text without a name
+  #learned = new Map(); // the types of parameters, by the key of a text without a name
   #characters = 0;
   #named = 0;
   #uses = 0;
@@ -205,15 +194,15 @@ class Statements {
   #unnamed(text, paramTypes, word = firstWord(text)) {
     const statement = new Statement('', text, paramTypes, '', word);
     if (this.#learned.size > 0 && this.disturbing === undefined && this.settings === undefined)
-      statement.json = this.#learned.get(keyOf(text, paramTypes));
+      statement.oids = this.#learned.get(keyOf(text, paramTypes));
     return statement;
   }
 
   /** Keeps what a request has asked for, which a statement without a name would forget. */
-  learn({ json, name, paramTypes, text }) {
+  learn({ oids, name, paramTypes, text }) {
     if (name !== '' || this.settings !== undefined || text.length > LONGEST) return;
     if (this.#learned.size === LEARNED) this.#learned.clear();
-    this.#learned.set(keyOf(text, paramTypes), json);
+    this.#learned.set(keyOf(text, paramTypes), oids);
   }
 
   #evict() {
@@ -283,6 +272,14 @@ class Statements {
     if (Statements.hasWarned) return;
     Statements.hasWarned = true;
     globalThis.process?.emitWarning?.(`statements have no names from now on: ${LOST}`, 'QuickgresWarning');
+  }
+
+  /** @returns {boolean|undefined} whether a list is JSON; undefined if that is not known */
+  takesJson(statement, index) {
+    const oid = statement.typeOf(index);
+    if (oid < OWN) return oid === 0 ? undefined : oid === 114 || oid === 3802;
+    const { types } = this.common;
+    return types.has(oid) ? types.isJson(oid) : undefined;
   }
 
   /** Handles commands after which the server has no statements, or sends another encoding. */

@@ -21,6 +21,14 @@ class Piece extends function (object) {
     return Array.isArray(value) ? value.toJSON?.[NODE_OF]?.(value) : undefined;
   }
 
+  /**
+   * @param {boolean} isCamel whether names of columns are in camel case: the piece has those of the server
+   * @returns {Array} text and values
+   */
+  static statement(piece, isCamel) {
+    return (isCamel && Piece.node(piece).renamed?.()) || piece;
+  }
+
   /** Lets other copies of the library know the pieces with this toJSON. */
   static share(toJSON) {
     toJSON[NODE_OF] = value => (#node in value ? value.#node : undefined);

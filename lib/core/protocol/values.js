@@ -323,16 +323,11 @@ function jsonItem(item, what) {
   return item.json;
 }
 
-/** @param {boolean} isJson whether the parameter is json or jsonb */
-const listText = (list, isJson, what) => (isJson ? jsonItem(list[ITEMS], what) : arrayText(list[ITEMS]));
-
-/** An empty array that is no JSON. */
-const EMPTY = '{{}}';
-
-/** @returns {string} a list in a row of COPY, whose columns have no types here: json refuses the text */
-function cellText(list, what) {
-  const text = arrayText(itemsOf(list, what, 1));
-  return text === '{}' ? EMPTY : text;
+/** @param {boolean} [isJson] whether its type is json; undefined if that is not known: then json refuses the text */
+function listText(list, isJson, what) {
+  if (isJson) return jsonItem(list[ITEMS], what);
+  const text = arrayText(list[ITEMS]);
+  return text === '{}' && isJson === undefined ? '{{}}' : text;
 }
 
 /** @returns {string|Uint8Array|List|null} a value as it is sent; bytes are not copied */
@@ -427,7 +422,6 @@ function array(values) {
 
 module.exports = {
   array,
-  cellText,
   checkText,
   checkValues,
   hexText,

@@ -1,7 +1,7 @@
 'use strict';
 
 const { frontend } = require('./codes');
-const { checkText, isList, listText, numberText, textOf } = require('./values');
+const { checkText, numberText, textOf } = require('./values');
 
 /** A writer's first buffer is small, but enough to connect and send the first queries. */
 const FIRST = 2048;
@@ -112,7 +112,7 @@ class MessageWriter {
    * @param {number} format of the result: 0 text, 1 binary
    * @returns {boolean} whether there are bytes among the values
    */
-  bind(names, values, format, statement) {
+  bind(names, values, format) {
     const row = values.rowBuffer;
     const count = row === undefined ? values.length : 0;
     let binary = false;
@@ -134,7 +134,7 @@ class MessageWriter {
         for (let i = 0; i < count; i++) off = buffer.writeUInt16BE(+ArrayBuffer.isView(values[i]), off);
         this.length = buffer.writeUInt16BE(count, off);
       } else this.length = put(buffer, count, off); // the first two bytes are the number of formats
-      for (let i = 0; i < count; i++) this.#value(values[i], i, statement);
+      for (let i = 0; i < count; i++) this.#value(values[i], i);
     }
     this.#reserve(4);
     this.length = put(this.buffer, ONE_FORMAT | format, this.length);
@@ -144,14 +144,11 @@ class MessageWriter {
     return binary;
   }
 
-  #value(value, index, statement) {
+  #value(value, index) {
     if (typeof value === 'string') return this.#text(value, index);
     if (typeof value === 'number') return this.#text(numberText(value), index);
     if (value === null) return this.#bytes(NULL);
-    if (!ArrayBuffer.isView(value)) {
-      const what = `values[${index}]`;
-      return this.#text(isList(value) ? listText(value, statement.takesJson(index), what) : textOf(value, what), index);
-    }
+    if (!ArrayBuffer.isView(value)) return this.#text(textOf(value, `values[${index}]`), index);
     this.#reserve(4 + value.length);
     this.length = put(this.buffer, value.length, this.length);
     this.#bytes(value);

@@ -84,6 +84,14 @@ class BatchRequest extends Flight {
     return this.queries.every(query => query.isRead);
   }
 
+  open(scope) {
+    const isInBlock = scope.block || scope.pipeline.scopes.isInBlock;
+    // In a block, it cannot ask for single types when queries of it have been executed.
+    if (isInBlock && this.queries.some(({ hasList }, i) => i > 0 && hasList))
+      this.wants = [...(this.wants ?? []), 'all'];
+    return super.open(scope);
+  }
+
   drop() {
     for (const query of this.queries) query.drop();
   }
@@ -113,7 +121,7 @@ class BatchRequest extends Flight {
   }
 
   reset() {
-    const { cache } = this.queries[this.error.index].execution; // of the one that has failed
+    const { cache = true } = this.queries[this.error?.index]?.execution ?? {}; // of the one that has failed
     super.reset();
     this.commands = [...this.queries, this];
     for (const query of this.queries) {

@@ -36,10 +36,10 @@ class PortalStep extends QueryRequest {
     writer.execute(portal.name, this.maxRows);
   }
 
-  execute(writer) {
+  execute(writer, statements) {
     const { name } = this.portal;
     this.portal.statement = this.statement;
-    super.execute(writer, Buffer.from(`${name}\0${this.statement.name}\0`, 'latin1'), name, this.maxRows);
+    super.execute(writer, statements, Buffer.from(`${name}\0${this.statement.name}\0`, 'latin1'), name, this.maxRows);
   }
 
   start(pipeline) {
@@ -55,6 +55,11 @@ class PortalStep extends QueryRequest {
   fail(...given) {
     this.portal.open = false;
     super.fail(...given);
+  }
+
+  reset() {
+    super.reset();
+    this.portal.open = true;
   }
 
   canResend() {

@@ -1,6 +1,6 @@
 'use strict';
 
-const { cellText, hexText, isBytes, isPiece, isRow, kindOf, placed, refuse, textAt, textOf } = require('../protocol');
+const { hexText, isList, isPiece, isRow, kindOf, listText, placed, readValue, refuse, textAt } = require('../protocol');
 const { columnLength } = require('../rows');
 
 /** Characters that the text format of COPY escapes. */
@@ -16,11 +16,9 @@ const WHAT = 'the value';
 
 function fieldOf(value) {
   if (value === null) return '\\N';
-  let text;
-  if (typeof value !== 'object') text = textOf(value, WHAT);
-  else if (isBytes(value)) text = hexText(value);
-  else if (isPiece(value)) refuse(WHAT, value, 'COPY takes values and no SQL: for json, pass JSON.stringify(value)');
-  else text = Array.isArray(value) ? cellText(value, WHAT) : textOf(value, WHAT);
+  if (isPiece(value)) refuse(WHAT, value, 'COPY takes values and no SQL: for json, pass JSON.stringify(value)');
+  const read = readValue(value, WHAT);
+  const text = typeof read === 'string' ? read : isList(read) ? listText(read) : hexText(read);
   return /[\\\n\r\t]/.test(text) ? text.replace(/[\\\n\r\t]/g, character => ESCAPES[character]) : text;
 }
 

@@ -566,6 +566,93 @@ describe('A list for json', () => {
     await assert.rejects(client.query('SELECT $1::json AS j, $2::int AS i', [[1], 'x']), { code: '22P02' });
   });
 
+  it('is JSON for a domain over json, which the server is asked for once, in every method', async () => {
+    const admin = await connected();
+    await admin.simpleQuery(
+      'CREATE DOMAIN docs AS jsonb; CREATE DOMAIN more_docs AS docs; CREATE TYPE moods AS ENUM ($$a$$)'
+    );
+    const text = 'SELECT $1::more_docs AS j, $2::moods[] AS m';
+    const batch = session => session.batch(['SELECT 1', [text, [[], ['a']]]]).then(results => results[1].rows);
+    const asks = {
+      query: session => session.query(text, [[], ['a']]).then(({ rows }) => rows),
+      'the unnamed statement': session => session.query(text, [[], ['a']], { cache: false }).then(({ rows }) => rows),
+      'a statement that is known': async session => {
+        await session.query(text, [null, null]);
+        return (await session.query(text, [[], ['a']])).rows;
+      },
+      batch,
+      cursor: async session => [(await session.cursor(text, [[], ['a']]).next()).value]
+    };
+    for (const [name, ask] of Object.entries(asks)) {
+      for (const within of [client => ask(client), client => client.transaction(ask)]) {
+        const { client, wire } = await proxied();
+        assert.deepEqual((await within(client))[0].toObject(), { j: [], m: ['a'] }, name);
+        const { toServer } = wire.stats.flights;
+        await ask(client);
+        assert.ok(wire.stats.flights.toServer - toServer <= 3, `${name} asks again`);
+        assert.equal(client.pendingRequests ?? 0, 0);
+        await client.end();
+      }
+    }
+    await admin.simpleQuery('DROP DOMAIN more_docs, docs; DROP TYPE moods');
+  });
+
+  it('that the type of its parameter refuses is a TypeError, and nothing of its batch is done', async () => {
+    const client = await connected();
+    await table(client);
+    const deep = [[[[[[[1]]]]]]];
+    const wrong = { name: 'TypeError', message: /values\[0\](\[0\]){6} is nested deeper than the 6 dimensions/ };
+    await client.transaction(async tx => {
+      await assert.rejects(tx.query('INSERT INTO lists (a) VALUES ($1)', [deep]), wrong);
+      await tx.query('INSERT INTO lists (j) VALUES ($1)', [deep]); // the block has not failed
+      await assert.rejects(tx.cursor('SELECT $1::int[]', [deep]).next(), wrong);
+    });
+    assert.deepEqual(await stored(client), [deep]);
+    const failed = await client
+      .batch([
+        ['INSERT INTO lists (k) VALUES ($1)', [[]]],
+        ['INSERT INTO lists (a) VALUES ($1) ', [deep]]
+      ])
+      .catch(error => error);
+    assert.deepEqual([failed.name, failed.index], ['TypeError', 1]);
+    assert.equal((await client.query('SELECT count(*)::int AS n FROM lists')).rows[0].n, 1);
+    await assert.rejects(client.query('SELECT $1::json', [[[1n]]]), {
+      name: 'TypeError',
+      message: 'values[0][0][0] is a bigint: JSON has none: pass String(value)'
+    });
+    await assert.rejects(client.query('SELECT $1::json', [[Buffer.alloc(1)]]), {
+      message: /^values\[0\]\[0\] is bytes/
+    });
+    class Money {
+      amount = 5;
+    }
+    assert.deepEqual((await client.query('SELECT $1::json AS j', [[new Money()]])).rows[0].j, [{ amount: 5 }]);
+    await assert.rejects(client.query('SELECT $1::text[]', [[new Money()]]), {
+      message: /is an object of class Money: pass/
+    });
+  });
+
+  it('that was given up, or whose statement fails, leaves the connection as it was', async () => {
+    const client = await connected();
+    await assert.rejects(client.query('SELECT nothing($1)', [[1]]), { code: '42883' });
+    await assert.rejects(client.batch(['SELECT 1', ['SELECT nothing($1)', [[1]]], 'SELECT 2']), {
+      code: '42883',
+      index: 1
+    });
+    await assert.rejects(client.batch(['SELECT nothing()', ['SELECT $1::json AS a', [[1]]]]), {
+      code: '42883',
+      index: 0
+    });
+    await assert.rejects(client.with({ work_mem: 'bad' }).query('SELECT $1::json AS b', [[1]]), { code: '22023' });
+    const controller = new AbortController();
+    const given = client.query('SELECT $1::json AS c', [[1]], { signal: controller.signal });
+    const other = client.batch(['SELECT 1', ['SELECT $1::json AS d', [[1]]]], { signal: controller.signal });
+    controller.abort();
+    for (const each of [given, other]) await assert.rejects(each, { name: 'AbortError' });
+    assert.deepEqual((await client.query('SELECT $1::json AS c', [[2]])).rows[0].c, [2]);
+    assert.equal(client.transactionStatus, 'I');
+  });
+
   it('is JSON by values, set, batch, and in a block that has not seen the text; in copyFrom json refuses it', async () => {
     const client = await connected();
     await table(client);
