@@ -1,11 +1,8 @@
 'use strict';
 
 const { PostgresError, decoders } = require('../..');
-const { toCamel } = require('../core/rows');
+const { OWN: OWN_TYPES, toCamel } = require('../core/rows');
 const { Nullability } = require('./nullable');
-
-/** OIDs from here are the database's own. */
-const OWN = 16384;
 
 /** Types of values as `decode: true` makes them, and as parameters; all others are strings. */
 const COLUMNS = {
@@ -38,6 +35,8 @@ const PARAMS = {
 
 const TYPES = `SELECT t.oid, t.typname AS name, t.typtype AS kind, nullif(t.typbasetype, 0) AS base, e.oid AS element,
     (SELECT array_agg(enumlabel::text ORDER BY enumsortorder) FROM pg_enum WHERE enumtypid = t.oid) AS labels,
+    (SELECT json_agg(json_build_array(attname, atttypid::int8) ORDER BY attnum) FROM pg_attribute
+      WHERE t.typtype = 'c' AND attrelid = t.typrelid AND attnum > 0 AND NOT attisdropped) AS fields,
     format_type(t.oid, -1) AS sql
   FROM pg_type t LEFT JOIN pg_type e ON e.typarray = t.oid`;
 
@@ -156,13 +155,19 @@ class Typing {
   }
 
   #typeOf(oid, of, isParam) {
-    const { name, base, labels, element: elementOid } = this.#types.get(oid) ?? {};
+    const { name, base, labels, element: elementOid, fields, kind } = this.#types.get(oid) ?? {};
     if (Object.hasOwn(of, name)) return of[name];
     if (base) return this.#typeOf(base, of, isParam);
     if (labels) return labels.map(label => JSON.stringify(label)).join(' | ');
+    if (kind === 'c' && !isParam && oid >= OWN_TYPES) {
+      const types = (fields ?? []).map(
+        ([field, type]) => `${JSON.stringify(this.#nameOf(field))}: ${this.#typeOf(type, COLUMNS, false)} | null`
+      );
+      return `{ ${types.join('; ')} }`;
+    }
     if (!elementOid) return 'string';
     const element = this.#types.get(elementOid);
-    const isText = element.kind === 'c' || (oid < OWN && decoders[oid] === undefined);
+    const isText = oid < OWN_TYPES && decoders[oid] === undefined;
     if (isText && !isParam) return 'string';
     if (isParam && this.#types.get(element.base)?.element) return 'Value'; // of a domain of lists
     return `${isParam ? 'readonly ' : ''}(${this.#typeOf(elementOid, isParam ? PARAMS : COLUMNS, isParam)} | null)[]`;

@@ -106,8 +106,8 @@ declare module 'quickgres' {
       'SELECT $1::int8, $2::timestamptz AS b, $3::bytea AS c, $4::numeric AS d, $5::email[] AS e':
         'values: [number | bigint | string | null, Date | string | null, Uint8Array | string | null, number | bigint | string | null, readonly (string | null)[] | null]; ' +
         'row: { "int8": number | string | null; "b": Date | string | null; "c": Buffer | null; "d": string | null; "e": (string | null)[] | null }',
-      'SELECT p, ARRAY[p] AS ps, point(1, 2) AS a, ARRAY[point(1, 2)] AS as, int4range(1, 2) AS r, ARRAY[int4range(1, 2)] AS rs, $1::people AS x FROM people p':
-        'values: [string | null]; row: { "p": string | null; "ps": string; "a": string | null; "as": string; "r": string | null; "rs": (string | null)[]; "x": string | null }',
+      'SELECT c, ARRAY[c] AS cs, point(1, 2) AS a, ARRAY[point(1, 2)] AS as, int4range(1, 2) AS r, ARRAY[int4range(1, 2)] AS rs, $1::checked AS x, ARRAY[$2::information_schema.sql_identifier] AS i FROM checked c':
+        'values: [string | null, string | null]; row: { "c": { "id": number | null } | null; "cs": ({ "id": number | null } | null)[]; "a": string | null; "as": string; "r": string | null; "rs": (string | null)[]; "x": { "id": number | null } | null; "i": (string | null)[] }',
       'SELECT 1 AS "a""\n", 2 AS a, NULL AS a': 'values: []; row: { "a\\"\\n": number; "a": string | null }'
     };
     write(
