@@ -99,9 +99,10 @@ export type DecoderPair = readonly [
 ];
 
 /**
- * What columns become. true: values, by `decoders`. A map by type, its OID or its name: what its decoders make; columns
- * of other types are strings, or Buffers in binary format. With arrays of text (`...decoders`), it has those of the
- * database's own types as well. false: all are strings or Buffers.
+ * What columns become. true: values, by `decoders`, and by what the database tells of types that are not built in:
+ * composite types are objects, arrays of all types arrays. A map by type, its OID or its name: what its decoders make;
+ * columns of other types are strings, or Buffers in binary format. With arrays of text (`...decoders`), it has types
+ * that are not built in as well. false: all are strings or Buffers.
  */
 export type Decode =
   | boolean
@@ -1586,11 +1587,6 @@ export interface Config<D extends boolean = true> extends Partial<Record<Runtime
   max_pipeline?: Choice<number | string>;
   /** The most bytes of a connection's results that may wait for slow targets. Default: 67108864. */
   max_buffer_bytes?: Choice<number | string>;
-  /**
-   * Whether to ask the database for its own types in the first flight, so that `decode: true` and JSON make arrays of
-   * arrays of enums, domains and types of extensions. Default: true unless `decode` is false.
-   */
-  fetch_types?: boolean | null | undefined;
   /**
    * 'camel': `user_id` is `userId` in rows, JSON and streams, and `sql.values` and `sql.set` write it back. An underscore
    * stays at the beginning of a name, and before anything but a small letter. Default: names are as the server has them.

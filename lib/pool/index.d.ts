@@ -110,7 +110,7 @@ export class Pool<out D extends boolean = true> extends Session<D> {
   constructor(config?: Config<D> | string, options?: PoolOptions);
   /** The current counters. */
   readonly stats: PoolStats;
-  /** Replaces each connection after its current requests, for example after a migration. */
+  /** Replaces each connection after its current requests: new ones have new settings, for example of ALTER ROLE. */
   renew(): void;
   /**
    * Gives a function a client of its own. Afterwards an open transaction is rolled back, and settings, temporary

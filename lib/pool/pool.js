@@ -83,8 +83,7 @@ class Pool extends Session {
   }
 
   /**
-   * Replaces each connection after its current requests, for example after a migration: a prepared statement keeps the
-   * parameter types of its first use.
+   * Replaces each connection after its current requests: new ones have new settings, for example of ALTER ROLE.
    */
   renew() {
     this.lease.renew();

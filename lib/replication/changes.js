@@ -117,6 +117,7 @@ async function learn(config, types, wanted, signal) {
     signal.addEventListener('abort', abort);
     try {
       await client.connect();
+      await client.simpleQuery(NO_LIMITS);
       await askFor(client.lease.pipeline, types, wanted);
       if (client.state === 'open') return; // else the question was lost
     } catch (error) {

@@ -120,7 +120,7 @@ export interface ChangesOptions<D extends boolean = true> {
    * left. Default: none.
    */
   snapshot?: ((tx: Session<D>) => void | Promise<void>) | undefined;
-  /** What values are, as in queries. Default: the config's `decode`, else true. */
+  /** What values are, as in queries, in the snapshot as well. Default: the config's `decode`, else true. */
   decode?: Decode | undefined;
   /** See `replicate`: after four intervals without a message the connection is lost, and replaced. Default: 10000. */
   statusInterval?: number | undefined;
