@@ -4,6 +4,9 @@ const { PostgresError, decoders } = require('../..');
 const { OWN: OWN_TYPES, toCamel } = require('../core/rows');
 const { Nullability } = require('./nullable');
 
+/** OIDs of objects from here are the database's own. */
+const OWN = 16384;
+
 /** Types of values as `decode: true` makes them, and as parameters; all others are strings. */
 const COLUMNS = {
   bool: 'boolean',
