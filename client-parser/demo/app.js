@@ -19,7 +19,7 @@ const ROUNDS = 3;
 
 /** In their order: where the rows come from, what reads them, and what a sentence calls them. */
 const WAYS = {
-  rows: { path: '/rows', name: 'as they are', read: readRows },
+  rows: { path: '/rows', name: 'as structs', read: readRows },
   objects: { path: '/rows', name: 'as plain objects', read: readObjects, spent: 'rows' },
   ndjson: { path: '/rows.ndjson', name: 'from ndjson', read: readLines },
   json: { path: '/rows.json', name: 'from JSON', read: readJson }
@@ -185,7 +185,7 @@ window.demo = {
   rows: () => table.length,
   /** @returns {object} row i, from 0 */
   row: i => table[i].toObject(),
-  /** @returns {Promise<object>} what was measured of the rows as they are, when they are all there */
+  /** @returns {Promise<object>} what was measured of the structs, when they are all there */
   get done() {
     return current.done;
   },

@@ -90,7 +90,7 @@ describe('the demo', function () {
       const near = (a, b) => assert.ok(Math.abs(a - b) <= Math.max(1, b / 50), said);
       figures.forEach(([first, busy], i) => [near(times[i], first), near(times[i + 4], busy)]);
       for (const [kind, title] of [
-        ['rows', 'Rows as they are'],
+        ['rows', 'Structs'],
         ['objects', 'Plain objects'],
         ['ndjson', 'ndjson'],
         ['json', 'JSON']
