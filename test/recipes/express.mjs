@@ -13,7 +13,10 @@ app.get('/users/:id', (request, response) =>
 );
 app.use((error, request, response, next) => {
   // four parameters make it the error handler
-  if (!response.headersSent) response.status(500).json({ error: 'the database could not answer' });
+  if (response.headersSent) return;
+  // SQLSTATE class 22: a value is wrong, such as a malformed uuid
+  if (error.code?.startsWith('22')) response.status(400).json({ error: 'a wrong value' });
+  else response.status(500).json({ error: 'the database could not answer' });
 });
 
 app.listen(process.env.PORT ?? 3000);

@@ -21,7 +21,12 @@ app.get('/users', (request, reply) => answer(request, reply, 'SELECT id, name FR
 app.get('/users/:id', (request, reply) =>
   answer(request, reply, 'SELECT id, name FROM users WHERE id = $1', [request.params.id], { emptyStatus: 404 })
 );
-app.setErrorHandler((error, request, reply) => reply.code(500).send({ error: 'the database could not answer' }));
+app.setErrorHandler((error, request, reply) =>
+  // SQLSTATE class 22: a value is wrong, such as a malformed uuid
+  error.code?.startsWith('22')
+    ? reply.code(400).send({ error: 'a wrong value' })
+    : reply.code(500).send({ error: 'the database could not answer' })
+);
 app.addHook('onClose', () => pool.end());
 
 await app.listen({ port: Number(process.env.PORT ?? 3000) });

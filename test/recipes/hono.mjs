@@ -13,6 +13,11 @@ app.get('/users/:id', c =>
     emptyStatus: 404
   })
 );
-app.onError((error, c) => c.json({ error: 'the database could not answer' }, 500));
+app.onError((error, c) =>
+  // SQLSTATE class 22: a value is wrong, such as a malformed uuid
+  error.code?.startsWith('22')
+    ? c.json({ error: 'a wrong value' }, 400)
+    : c.json({ error: 'the database could not answer' }, 500)
+);
 
 serve({ fetch: app.fetch, port: Number(process.env.PORT ?? 3000) });

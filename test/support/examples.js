@@ -38,12 +38,15 @@ const RECIPES = {
   'csv.mjs': '1 rows\n\nname,born\nAda,1815-12-10\n',
   'import.mjs': '2 rows',
   'jobs.mjs': 'doing a mail',
+  'large-objects.mjs': '1000007',
   'migrate.mjs': '',
   'parser-files.mjs': '200 text/javascript',
+  'prometheus.mjs': 'db_query_seconds_count 2\ndb_query_errors{code="22012"} 1',
   'reconnect.mjs': '',
   'rolled-back.mjs': '',
   'slow-queries.mjs': "slow SELECT pg_sleep(0.3) { cmd: 'SELECT', rowCount: 1 }",
-  'stop.mjs': ''
+  'stop.mjs': '',
+  'trace-context.mjs': 'true'
 };
 
 module.exports = { DOCUMENTS, RECIPES, examples };

@@ -350,7 +350,10 @@ describe('The ecosystem', () => {
         assert.deepEqual(await (await ask(`/users/${id}`)).json(), [{ id, name: known }]);
         assert.equal((await ask('/users/00000000-0000-0000-0000-000000000000')).status, 404);
         const failed = await ask('/users/not-a-uuid');
-        assert.deepEqual([failed.status, await failed.json()], [500, { error: 'the database could not answer' }]);
+        assert.deepEqual([failed.status, await failed.json()], [400, { error: 'a wrong value' }]);
+        await server.sql('ALTER TABLE users RENAME TO people');
+        const broken = await ask('/users').finally(() => server.sql('ALTER TABLE people RENAME TO users'));
+        assert.deepEqual([broken.status, await broken.json()], [500, { error: 'the database could not answer' }]);
       });
     }
   });
