@@ -9,10 +9,16 @@ const { DISCARD } = require('./query');
 
 const channel = tracingChannel('quickgres:query');
 
-/** Prints what it is called with if NODE_DEBUG has `quickgres`. */
-const debug = require('node:util').debuglog('quickgres');
+/** Whether NODE_DEBUG has `quickgres`, by the rules of Node.js: in workerd every debuglog is enabled. */
+function isDebugged(list = globalThis.process?.env?.NODE_DEBUG ?? '') {
+  const pattern = name => name.replace(/[^\w*]/g, '\\$&').replaceAll('*', '.*');
+  return list.split(',').some(name => name !== '' && new RegExp(`^${pattern(name)}$`, 'i').test('quickgres'));
+}
 
-if (debug.enabled)
+/** Prints what it is called with if NODE_DEBUG has `quickgres`. */
+const debug = isDebugged() ? require('node:util').debuglog('quickgres') : () => {};
+
+if (isDebugged())
   channel.asyncEnd.subscribe(({ text, duration, waited, firstByte, processId, error, result }) => {
     const [all, wait, first] = [duration, waited, firstByte].map(ms => ms?.toFixed(1) ?? '-');
     const outcome = error?.message ?? `${result.cmd ?? 'batch'} ${result.rowCount}`;

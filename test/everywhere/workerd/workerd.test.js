@@ -41,6 +41,7 @@ async function bundle(main = config.main, date = config.compatibility_date) {
 describe('A Worker', function () {
   this.timeout(120000);
   let Miniflare, server, proxy, worker, parser;
+  let printed = ''; // by the Worker
 
   before(async () => {
     parser = await import('../../../client-parser/index.js');
@@ -61,6 +62,7 @@ describe('A Worker', function () {
       modules: await bundle(),
       compatibilityDate: config.compatibility_date,
       compatibilityFlags: config.compatibility_flags,
+      handleRuntimeStdio: (...streams) => streams.forEach(stream => stream.on('data', bytes => (printed += bytes))),
       hyperdrives: { HYPERDRIVE: url },
       bindings: {
         direct: url,
@@ -255,6 +257,12 @@ describe('A Worker', function () {
     });
     afterTest(() => other.dispose());
     assert.deepEqual(await (await other.dispatchFetch('http://worker/')).json(), { n: 42, empty: [] });
+  });
+
+  it('prints nothing of its queries, since NODE_DEBUG is not set', async () => {
+    const before = printed.length;
+    await ask('direct/query');
+    assert.doesNotMatch(printed.slice(before), /QUICKGRES|SELECT|127\.0\.0\.1|\bweb\b/i);
   });
 
   it('may be given a name instead of an address', async () => {
