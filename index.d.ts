@@ -1674,7 +1674,7 @@ export class PostgresError extends Error {
 declare class OwnError extends Error {
   /** The underlying error. */
   cause?: unknown;
-  /** Whether a lost request had been sent, so that the server may have executed it. */
+  /** Whether a lost request had been sent, so that the server may have executed it; false if it surely has not. */
   sent?: boolean;
   /** The SQL of the request, without its values. It is not enumerable, so that no log prints it unasked. */
   query?: string | undefined;

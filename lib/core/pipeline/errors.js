@@ -223,9 +223,27 @@ function unhindered(work) {
   }
 }
 
+/** What a request is whose connection the server had ended before. */
+const UNREAD = 'had been sent, but the server has not carried it out';
+
+/**
+ * Whether the server has ended the session between two of its messages, whose answers come in their order: it was idle
+ * for too long (57P05), or told to do so. A pooler, which may say the same, names no routine.
+ */
+const isTermination = error =>
+  error instanceof PostgresError &&
+  error.severity === 'FATAL' &&
+  (error.code === '57P05' || (error.code === '57P01' && error.routine === 'ProcessInterrupts'));
+
 /** @returns {function(): Error} makes the error of the next lost request */
-function lossErrors(message, code, cause, sent, LossError = ConnectionError) {
-  const what = sent ? 'had been sent, the server may have carried it out' : 'had not been sent';
+function lossErrors(
+  message,
+  code,
+  cause,
+  sent,
+  LossError = ConnectionError,
+  what = sent ? 'had been sent, the server may have carried it out' : 'had not been sent'
+) {
   let given = 0;
   let error;
   return () => {
@@ -235,6 +253,7 @@ function lossErrors(message, code, cause, sent, LossError = ConnectionError) {
 }
 
 module.exports = {
+  UNREAD,
   addHint,
   again,
   callerOf,
@@ -242,6 +261,7 @@ module.exports = {
   handOut,
   isCancelled,
   isStale,
+  isTermination,
   lossErrors,
   noteCancelled,
   promised,

@@ -16,7 +16,7 @@ const {
 const { late } = require('../late');
 const { Memory, RowParser } = require('../rows');
 const { cancelHead } = require('./give-up');
-const { again, lossErrors } = require('./errors');
+const { UNREAD, again, isTermination, lossErrors } = require('./errors');
 const { checkBlock, noteCommand } = require('./block');
 const { mayResend } = require('./flight');
 const { Phase, Scope, Scopes } = require('./scope');
@@ -45,6 +45,7 @@ class Pipeline {
 
   #isBounded = true; // several requests at once are sent only where that is known to be safe
   #proof; // a request that finds out whether it is
+  #isAnswering = false; // a part of the answer to the head has come
   #results; // see `results`
   #tail = null;
 
@@ -446,6 +447,7 @@ class Pipeline {
       if (type === CommandComplete && head.scope.block) noteCommand(this, buf, start, end);
       if (head.commands === undefined) head.message(this, type, buf, start, end, count);
       else head.take(this, type, buf, start, end, count);
+      this.#isAnswering = true;
     } else if (type === ErrorResponse) events.lost(new PostgresError(decodeFields(buf, start, end)));
     else throw protocolError(`${nameOf(type)} without a request`);
   }
@@ -460,6 +462,7 @@ class Pipeline {
     flight.call?.answered(); // the answer to no command at all
     const before = this.status;
     this.status = status;
+    this.#isAnswering = false;
     if (status !== 'I' || flight.scope.block) checkBlock(this, flight, before);
     this.endings = 0;
     const repeats = flight.error !== undefined && status === 'I' && mayResend(flight, this.scopes.active);
@@ -518,15 +521,20 @@ class Pipeline {
   lose(message, cause, code) {
     const failed = this.connection === undefined ? cause : undefined; // the error of connect()
     const LossError = failed instanceof TimeoutError ? TimeoutError : ConnectionError;
-    const errors = sent =>
-      failed instanceof TypeError ? () => cause : lossErrors(message, code, cause, sent, LossError);
+    const errors = (sent, what) =>
+      failed instanceof TypeError ? () => cause : lossErrors(message, code, cause, sent, LossError, what);
     const unsent = errors(false);
     let lost = errors(true);
     this.socket = null;
     this.isOpen = false;
+    const isEnded = isTermination(cause);
+    const unread = isEnded ? errors(false, UNREAD) : undefined;
+    // Of a Query message, the first answer comes only when it has run.
+    if (isEnded && !this.#isAnswering && !this.head?.simple) lost = unread;
     for (let flight = this.head; flight !== null; flight = flight.next) {
       if (flight === this.unwritten && this.writer.length > 0) lost = unsent;
       const error = lost();
+      if (isEnded && lost !== unsent) lost = unread; // those behind the first one were not read
       for (const each of flight.commands?.slice(flight.at, -1) ?? []) each.call?.over(error);
       this.reject(flight, error);
       flight.drop();
