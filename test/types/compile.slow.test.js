@@ -90,6 +90,15 @@ export async function f(pool: Pool) { const n: number = (await pool.query('SELEC
       assert.equal(await complaints(compiler), '');
     });
 
+    it(`need a name for sql, as long as a tag is not given the text of its template by ${compiler}`, async () => {
+      write(
+        'app.ts',
+        `declare function tag<const T extends readonly string[]>(strings: T): T;
+export const known: readonly ['SELECT 1'] = tag\`SELECT 1\`;\n`
+      );
+      assert.match(await complaints(compiler), /^app\.ts\(2,14\): error TS2741: .* in type 'TemplateStringsArray'/);
+    });
+
     it(`are those of rows alone without --strict, also in JavaScript, by ${compiler}`, async () => {
       write(
         'app.js',

@@ -153,6 +153,22 @@ describe('NULL', () => {
     assert.ok(version < 14 ? columns === 0 : columns > 20, `${columns} columns`);
   });
 
+  it('is not ruled out by a partitioned table that has foreign partitions, which the server does not check', async function () {
+    if (version < 14) this.skip();
+    await pool.simpleQuery(`CREATE FOREIGN DATA WRAPPER far; CREATE SERVER far FOREIGN DATA WRAPPER far;
+      CREATE TABLE near (id int NOT NULL, name text NOT NULL) PARTITION BY LIST (id);
+      CREATE TABLE here PARTITION OF near FOR VALUES IN (1) PARTITION BY LIST (name);
+      CREATE FOREIGN TABLE there PARTITION OF here FOR VALUES IN ('a') SERVER far;
+      CREATE TABLE whole (id int NOT NULL) PARTITION BY LIST (id); CREATE TABLE part PARTITION OF whole DEFAULT`);
+    const other = new Typing([pool], {});
+    await other.load();
+    const sure = async text => (await other.of(text)).row.map(each => !each.endsWith(' | null')).join();
+    assert.equal(
+      await sure('SELECT near.id, here.id AS b, there.id AS c, whole.id AS d FROM near, here, there, whole'),
+      'false,false,false,true'
+    );
+  });
+
   it('is refused for parameters that a column takes as they are, if it refuses NULL and has no trigger', async function () {
     if (version < 14) this.skip();
     const valuesOf = async text => (await typing.of(text)).values.map(each => each.endsWith(' | null')).join();
