@@ -110,6 +110,8 @@ export class Pool<out D extends boolean = true> extends Session<D> {
   constructor(config?: Config<D> | string, options?: PoolOptions);
   /** The current counters. */
   readonly stats: PoolStats;
+  /** @returns the current counters, for JSON and logs */
+  toJSON(): PoolStats;
   /** Replaces each connection after its current requests: new ones have new settings, for example of ALTER ROLE. */
   renew(): void;
   /**

@@ -54,7 +54,16 @@ class Listening {
   async #listen(client) {
     const { channels } = this;
     this.#keep = keeperOf(client);
-    client.on('notification', notification => channels.deliver(notification));
+    let isBehind = this.#hasListened; // something may have been missed, which is told before anything else
+    const tell = () => {
+      if (isBehind)
+        for (const channel of channels.names) channels.deliver({ processId: 0, channel, payload: '', missed: true });
+      isBehind = false;
+    };
+    client.on('notification', notification => {
+      tell(); // it may come with the answer to LISTEN
+      channels.deliver(notification);
+    });
     try {
       await listenOn(client, channels.names, { session: this.#isKept });
     } catch (error) {
@@ -62,8 +71,7 @@ class Listening {
       if (error instanceof ConnectionError && error.code !== '0A000') return;
       return this.close(error);
     }
-    if (this.#hasListened)
-      for (const channel of channels.names) channels.deliver({ processId: 0, channel, payload: '', missed: true });
+    tell();
     this.#hasListened = true;
     await client.closed;
     if (!this.isOver)

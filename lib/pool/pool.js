@@ -102,6 +102,14 @@ class Pool extends Session {
     return this.end();
   }
 
+  toJSON() {
+    return this.stats;
+  }
+
+  [Symbol.for('nodejs.util.inspect.custom')](depth, options, inspect) {
+    return `Pool ${inspect(this.toJSON(), options)}`;
+  }
+
   /** Closes the connections now, and rejects all requests. @param {Error} [error] the cause */
   destroy(error) {
     this.#listening?.close(error && new ConnectionError(`the connection was lost: ${error.message}`, { cause: error }));

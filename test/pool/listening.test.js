@@ -61,6 +61,27 @@ describe('The listening of a pool', () => {
     await proxy.stop();
   });
 
+  it('that come with the answer to LISTEN come behind what tells that some were missed', async () => {
+    const server = await sharedServer();
+    const proxy = await startProxy({ target: server, delay: 20 });
+    const { user, database } = server;
+    const pool = await opened({}, { host: proxy.host, port: proxy.port, user, database });
+    const news = pool.listen('news');
+    await news.ready;
+    for (let i = 0; i < 5; i++) {
+      proxy.connections.at(-1).reset();
+      let first;
+      news.next().then(({ value }) => {
+        first = value;
+      });
+      while (first === undefined) await server.sql("NOTIFY news, 'behind'");
+      assert.equal(first.missed, true);
+      while ((await news.next()).value.missed);
+    }
+    await pool.end();
+    await proxy.stop();
+  });
+
   it('are listened to again when the network has gone dark, without a request that would notice', async () => {
     shorten(Channels, 'patience', 20);
     const proxy = await startProxy({ target: await sharedServer() });

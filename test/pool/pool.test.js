@@ -761,3 +761,16 @@ describe('A Pool', () => {
     });
   });
 });
+
+describe('What is shown of a pool', () => {
+  it('is its counters, by JSON and by inspect, without what is inside', async () => {
+    const pool = await opened({ size: 3 }, { password: 'secret' });
+    await pool.query('SELECT 1');
+    await pool.query('SELECT 1');
+    const { stats } = pool;
+    assert.deepEqual(JSON.parse(JSON.stringify(pool)), JSON.parse(JSON.stringify(stats)));
+    assert.equal(inspect(pool), `Pool ${inspect(stats)}`);
+    assert.equal(inspect({ pool }, { depth: 0 }).includes('_events'), false);
+    assert.doesNotMatch(inspect(pool, { depth: 9, showHidden: true }), /secret|_events/);
+  });
+});
