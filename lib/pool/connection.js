@@ -39,6 +39,8 @@ class Connection {
   roundTrip = Infinity;
   /** Whether a request was answered on it. */
   hasAnswered = false;
+  /** How many reads go together on it when it is new; 0 when one was answered. */
+  room = 0;
 
   /**
    * @param {object} options of the pool
@@ -186,6 +188,7 @@ class Connection {
       if (isAnswered || known.average === UNKNOWN || time > known.average) known.answered(time);
     }
     if (this.isOpen) this.hasAnswered = true;
+    this.room = 0;
     if (this.#reads !== reads) this.#idle = idleTime();
     this.#reads = reads;
     this.since = now;

@@ -153,6 +153,7 @@ class Connections {
   /**
    * The connection for a query, by these rules in their order:
    *
+   * 0. a read of the pool's start: on a connection that has just been opened, as many as wait for each of them;
    * 1. behind reads that are answered at once, unless it is asked inside a transaction, for which they may wait;
    * 2. on an unused one;
    * 3. if one is or may be opened: there, unless the reads in front of it are answered before that is open;
@@ -160,6 +161,11 @@ class Connections {
    */
   #scan(use, now) {
     const { size } = this.#waiting.owner;
+    if (use.known?.isRead && !use.isInside && size === 0) {
+      const isNew = each => each.users < each.room && each.writes === 0 && each.isShared && !each.isHeld;
+      const first = this.#all.find(isNew);
+      if (first !== undefined) return first;
+    }
     let left = size > 0 && !this.#isGrowing(now) ? Math.min(size, this.#free) : 0; // to owners
     let best, unused;
     for (const each of this.#all) {
@@ -260,7 +266,10 @@ class Connections {
 
   async #restore(connection, reset) {
     this.#look(connection);
+    const isNew = connection.expires === undefined;
     await connection.restore(reset);
+    if (isNew && this.#all.length >= this.#options.size)
+      connection.room = Math.ceil(this.#waiting.query.size / (1 + this.#count(each => each.isOpening)));
     this.#released(connection);
   }
 

@@ -9,7 +9,7 @@ const { PassThrough } = require('node:stream');
 const { setTimeout: sleep } = require('node:timers/promises');
 const { inspect, promisify } = require('node:util');
 const { startProxy, startServer } = require('pg-test-fixtures');
-const { ConnectionError } = require('../..');
+const { Client, ConnectionError } = require('../..');
 const { Pool } = require('../../lib/pool');
 const { Connection } = require('../../lib/pool/connection');
 const { FakeServer } = require('../support/connecting');
@@ -1181,5 +1181,38 @@ describe('The connections of a pool', () => {
     assert.equal(told[1], 'over');
     channel.unsubscribe(subscriber);
     for (const wait of waits) assert.ok(wait.waited >= 0 && JSON.stringify(wait).length < 99, JSON.stringify(wait)); // plain data
+  });
+});
+
+describe('The start of a pool', () => {
+  /** @returns {Promise<number>} the flights to the server until all queries are answered, on the connection with most */
+  async function flightsOf(open, count) {
+    const proxy = await startProxy({ target: await sharedServer(), delay: 20 });
+    const { user, database } = await sharedServer();
+    const session = open({ host: proxy.host, port: proxy.port, user, database });
+    if (session instanceof Client) session.connect().catch(() => {});
+    await Promise.all(Array.from({ length: count }, (_, i) => session.query('SELECT $1::int AS i', [i])));
+    const flights = Math.max(...proxy.connections.map(({ stats }) => stats.flights.toServer));
+    session.destroy();
+    await proxy.stop();
+    return flights;
+  }
+
+  it('takes as many round trips as that of a client, for 1 query and for 20', async () => {
+    for (const count of [1, 20]) {
+      const expected = await flightsOf(config => new Client(config), count);
+      assert.equal(await flightsOf(config => new Pool(config), count), expected);
+    }
+  });
+
+  it('sends writes on connections of their own', async () => {
+    const pool = await opened({ size: 2 });
+    const { call, release } = await held();
+    const works = [1, 2, 3].map(() =>
+      pool.query(`WITH w AS (SELECT 1 FROM pg_advisory_xact_lock_shared(77)) SELECT ${call} FROM w`)
+    );
+    await until(() => pool.stats.pending === 2 && pool.stats.waiting === 1);
+    await release();
+    await Promise.all(works);
   });
 });

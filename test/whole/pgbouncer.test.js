@@ -509,7 +509,7 @@ describe('Behind PgBouncer in transaction mode, with default options, no answer 
     const CONFIGS = [{}, { require_auth: 'none' }];
     const random = seeded(77);
     await beside(async i => {
-      const config = { ...bouncer.config, ...CONFIGS[i % 2], fetch_types: false };
+      const config = { ...bouncer.config, ...CONFIGS[i % 2] };
       const session = i % 3 ? new Client(config).on('error', () => {}) : new Pool(config, { size: 2 });
       if (session instanceof Client) session.connect().catch(() => {});
       const asked = [1, 2, 3, 4].map(n => session.query(`SELECT 'left' AS who, ${n} AS i, pg_sleep(0.00${n})`));

@@ -215,14 +215,10 @@ class Pipeline {
     const { root } = this.scopes;
     // A pooler that needs a limit may drop what comes before its ReadyForQuery.
     if (!this.#isBounded && this.maxPipeline < Infinity) return null;
-    // One, since this may be a pooler; the library's own question is not counted.
-    const { maxPipeline } = this;
-    if (root.first?.internal) this.maxPipeline++;
-    this.isOpen = true;
+    this.isOpen = true; // for one request, since this may be a pooler
     while (root.first !== null && !(root.first instanceof Scope) && this.mayStart(root.first, root))
       this.#sendWaiting(root.shift());
     this.isOpen = false;
-    this.maxPipeline = maxPipeline;
     if (this.writer.length === 0) return null;
     const bytes = Buffer.from(this.writer.take());
     this.writer.reuse();

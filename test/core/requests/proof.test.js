@@ -51,7 +51,7 @@ async function pooler(answer) {
   }).listen();
   afterTest(() => fake.stop());
   return {
-    config: { ...fake.config, fetch_types: false },
+    config: fake.config,
     requests,
     get most() {
       return most;
