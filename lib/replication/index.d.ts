@@ -35,7 +35,7 @@ export interface Replication extends Readable {
   /**
    * Says that everything up to a position has been processed.
    * @param lsn the `endLsn` of pgoutput's commit
-   * @throws {TypeError} for an invalid position
+   * @throws {TypeError|RangeError} for an invalid position
    */
   confirm(lsn: bigint | string): void;
   /**
@@ -55,8 +55,8 @@ export interface Replication extends Readable {
  */
 export function replicate(client: Client, text: string, options?: ReplicateOptions): Replication;
 
-/** Values by column; a large value that did not change is omitted. */
-export type PgOutputRow = Record<string, string | Buffer | null>;
+/** Values by column, as in queries; with `decode: false` their texts. A large value that did not change is omitted. */
+export type PgOutputRow<D = true> = Record<string, D extends false ? string | Buffer | null : any>;
 
 /** A table, described before its first change. */
 export interface PgOutputRelation {
@@ -144,13 +144,13 @@ export function changes<Row = Record<string, any>, D extends boolean = true>(
 ): AsyncGenerator<Change<Row>, undefined, void>;
 
 /** Decodes the messages of the plugin pgoutput. */
-export class PgOutput {
+export class PgOutput<D extends Decode = true> {
   /**
    * Use one for each replication, since it keeps the tables' descriptions.
    * @param options decode: what values are, as in queries. Default: true
    * @throws {TypeError} for wrong options
    */
-  constructor(options?: { decode?: Decode | undefined });
+  constructor(options?: { decode?: D | undefined });
   /** The tables described so far, by OID. */
   readonly relations: Map<number, PgOutputRelation>;
   /**
@@ -158,7 +158,7 @@ export class PgOutput {
    * @returns the message
    * @throws {ConnectionError} 08P01 for a malformed or unknown message
    */
-  decode(data: Buffer): PgOutputMessage;
+  decode(data: Buffer): PgOutputMessage<PgOutputRow<D>>;
 }
 
 /**

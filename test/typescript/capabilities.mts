@@ -189,11 +189,18 @@ async function replication(config: Config): Promise<void> {
   await writer.connect();
   await writer.query('UPDATE users SET name = name WHERE name = (SELECT min(name) FROM users)');
   const output = new PgOutput();
+  const texts = new PgOutput({ decode: false });
   const types: string[] = [];
   for await (const { lsn, data, time, walEnd } of stream) {
     const change = output.decode(data);
     types.push(change.type);
     if (change.type === 'update') assert.deepEqual([change.relation.name, typeof change.new.name], ['users', 'string']);
+    const plain = texts.decode(data);
+    if (plain.type === 'update') {
+      const text: string | Buffer | null | undefined = plain.new.id;
+      const value: string = change.type === 'update' ? change.new.id : '';
+      assert.equal(text, value);
+    }
     assert.ok(time instanceof Date && walEnd >= lsn && parseLsn(formatLsn(lsn)) === lsn);
     if (change.type !== 'commit') continue;
     stream.confirm(change.endLsn);
