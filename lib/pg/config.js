@@ -121,8 +121,16 @@ function libpqConfig(parameters, options = parameters) {
     socket.connect?.(server.port, server.host);
     return socket;
   };
+  const { port } = config;
+  const isWrong = port !== undefined && !(port > 0 && port < 65536);
+  // As net.connect, which is called when the client connects.
+  const refuse = () => {
+    const message = `Port should be >= 0 and < 65536. Received type number (${port}).`;
+    throw remember(Object.assign(new RangeError(message), { code: 'ERR_SOCKET_BAD_PORT' }));
+  };
   return {
     ...config,
+    port: isWrong ? undefined : port,
     decode: false, // cursors take texts
     oauth_token,
     ssl: ssl?.checkServerIdentity ? { ...ssl, checkServerIdentity: checking(ssl.checkServerIdentity) } : ssl,
@@ -137,7 +145,7 @@ function libpqConfig(parameters, options = parameters) {
           throw remember(error);
         });
     },
-    socket: stream && connect,
+    socket: isWrong ? refuse : stream && connect,
     connect_timeout: timeLimit ? timeLimit / 1000 : config.connect_timeout,
     keepalives: keepAlive ?? config.keepalives,
     keepalives_idle: delay ? Math.floor(delay / 1000) : config.keepalives_idle

@@ -80,11 +80,6 @@ function errorOf(error) {
   const cause = isLost ? error.cause : error;
   if (cause instanceof PostgresError && !(error instanceof DatabaseError))
     return new DatabaseError(cause.cause ?? cause); // as sent
-  const [, port] = /^port must be a number [^"]*"([^"]*)"$/.exec(error.message) ?? [];
-  if (port !== undefined) {
-    const message = `Port should be >= 0 and < 65536. Received type number (${port}).`; // as net.connect
-    return Object.assign(new RangeError(message, { cause: error }), { code: 'ERR_SOCKET_BAD_PORT' });
-  }
   // What the system said: errno, syscall, and address and port, or hostname.
   for (const each of error instanceof AggregateError ? error.errors : [error])
     if (each.cause?.syscall) Object.assign(each, { ...each.cause });
