@@ -4,6 +4,9 @@
 // there.
 
 const { EventEmitter } = require('node:events');
+const { Duplex } = require('node:stream');
+
+const { frontend } = require('../core/protocol');
 
 const [DATA, DONE] = Buffer.from('dc');
 
@@ -72,4 +75,82 @@ class CopyStream extends EventEmitter {
   }
 }
 
-module.exports = { CopyStream };
+/**
+ * The data of the first COPY of a text with several statements, which goes as a simple query: written for FROM STDIN, read
+ * for TO STDOUT. See COPY of lib/core/requests/simple-query.js.
+ */
+class ScriptCopy extends Duplex {
+  #isOut;
+  #pipeline; // while the server takes data, or gives it
+  #sent; // called when it takes data
+  #state = 'waiting'; // for the COPY; 'copying', 'over'
+
+  constructor(direction) {
+    super();
+    this.#isOut = direction === 'out';
+    if (this.#isOut) this.end();
+    else this.push(null);
+  }
+
+  takes(pipeline) {
+    if (this.#isOut || this.#state !== 'waiting') return false;
+    this.#state = 'copying';
+    this.#pipeline = pipeline;
+    this.#sent?.();
+    return true;
+  }
+
+  _write(chunk, encoding, callback) {
+    if (this.#state !== 'copying') return void (this.#sent = () => this._write(chunk, encoding, callback));
+    const { writer, socket } = this.#pipeline;
+    writer.message(frontend.CopyData, chunk);
+    this.#pipeline.flush();
+    const { stream } = socket;
+    if (stream.writableNeedDrain) stream.once('drain', callback);
+    else callback();
+  }
+
+  _final(callback) {
+    if (this.#isOut) return callback();
+    if (this.#state !== 'copying') return void (this.#sent = () => this._final(callback));
+    this.#end(writer => writer.copyDone());
+    callback();
+  }
+
+  #end(write) {
+    this.#state = 'over';
+    write(this.#pipeline.writer);
+    this.#pipeline.flush();
+  }
+
+  give(pipeline, buf, start, end) {
+    if (!this.#isOut || this.#state === 'over') return;
+    this.#pipeline = pipeline;
+    let hasRoom = true;
+    for (let at = start; at < end;) {
+      const next = at + 1 + buf.readUInt32BE(at + 1);
+      hasRoom = this.push(Buffer.from(buf.subarray(at + 5, next)));
+      at = next;
+    }
+    if (!hasRoom) pipeline.socket.pause(this);
+  }
+
+  _read() {
+    this.#pipeline?.socket?.resume(this);
+  }
+
+  /** All data was sent, or has come. */
+  finish() {
+    if (this.#isOut) this.push(null);
+  }
+
+  _destroy(error, callback) {
+    if (!this.#isOut && this.#state === 'copying' && this.#pipeline.socket !== null)
+      this.#end(writer => writer.copyFail(String(error?.message ?? 'the stream was destroyed')));
+    this.#state = 'over';
+    this.#pipeline?.socket?.resume(this);
+    callback(error);
+  }
+}
+
+module.exports = { CopyStream, ScriptCopy };

@@ -6,10 +6,11 @@ const { AsyncResource } = require('node:async_hooks');
 const { EventEmitter } = require('node:events');
 const { finished } = require('node:stream/promises');
 const { ConnectionError, PostgresError, RowReader, TimeoutError, UsageError } = require('../..');
-const { copyDirection, unhindered } = require('../core/pipeline');
+const { copyDirection, statementsOf, unhindered } = require('../core/pipeline');
+const requests = require('../core/requests');
 const { after } = require('../core/timer');
 const { thrown } = require('./config');
-const { CopyStream } = require('./copy');
+const { CopyStream, ScriptCopy } = require('./copy');
 const { COUNTED, Result, fieldOf, resultOf, rowsOf } = require('./result');
 const { decodeOf } = require('./types');
 const { prepareValue } = require('./values');
@@ -268,7 +269,8 @@ class Submission extends EventEmitter {
 
   async #copy() {
     const query = this.#query;
-    const direction = copyDirection(this.#copied);
+    const statements = statementsOf(this.#copied).filter(each => each.trim() !== '');
+    const direction = statements.map(copyDirection).find(each => each !== undefined);
     if (direction === undefined)
       throw new UsageError(
         'what is submitted may ask for COPY … FROM STDIN and COPY … TO STDOUT alone: ' +
@@ -276,8 +278,9 @@ class Submission extends EventEmitter {
         '0A000'
       );
     const isOut = direction === 'out';
-    const copy = isOut ? this.#client.copyTo(this.#copied) : this.#client.copyFrom(this.#copied);
-    const over = finished(copy);
+    const isScript = statements.length > 1;
+    const copy = isScript ? new ScriptCopy(direction) : this.#client[isOut ? 'copyTo' : 'copyFrom'](this.#copied);
+    const over = finished(copy, { readable: isOut, writable: !isOut });
     this.once('over', () => copy.destroy());
     this.stream.open(copy);
     if (isOut) {
@@ -287,8 +290,15 @@ class Submission extends EventEmitter {
         this.sync();
       });
     } else query.handleCopyInResponse(this); // data may be sent before the server agrees
+    let count = copy;
+    if (isScript) {
+      over.catch(() => {}); // the query says why
+      const results = await this.#client.simpleQuery(this.#copied, { [requests.COPY]: copy });
+      count = results.find(({ cmd }) => cmd === 'COPY');
+      copy.finish();
+    }
     await over;
-    query.handleCommandComplete({ text: `COPY ${copy.rowCount}` }, this);
+    query.handleCommandComplete({ text: `COPY ${count.rowCount}` }, this);
     this.stream.end();
     await this.sync();
   }

@@ -4,6 +4,7 @@ const assert = require('node:assert/strict');
 const { EventEmitter, once } = require('node:events');
 const { gc } = require('../support/gc');
 const { sharedServer } = require('../support');
+const { until } = require('../support/kit');
 const pg = require('../../lib/pg');
 
 /** Asks for rows as pg-cursor does, so many at a time, and tells what it has got. */
@@ -339,5 +340,47 @@ describe('What is submitted to a client of quickgres/pg', () => {
     left.stop = () => left.emit('close');
     await once(left, 'close');
     assert.equal((await client.query('SELECT a FROM copied')).rowCount, 2);
+  });
+
+  it('copies by a text of several statements, as one transaction, and has the connection again in every case', async () => {
+    await client.query('CREATE TEMP TABLE copied (a int); INSERT INTO copied VALUES (7)');
+    const rows = async () => (await client.query('SELECT a FROM copied ORDER BY a')).rows.map(({ a }) => a);
+    for (const [text, expected, left, data = '1\n2\n'] of [
+      ['TRUNCATE copied; COPY copied FROM STDIN', ['COPY 2', 'ready'], [1, 2]],
+      ['BEGIN; TRUNCATE copied; COPY copied FROM STDIN; COMMIT', ['COPY 2', 'ready'], [1, 2]],
+      ["SET work_mem = '8MB'; COPY copied FROM STDIN", ['COPY 2', 'ready'], [1, 1, 2, 2]],
+      ['/* ; */ TRUNCATE copied; COPY copied FROM STDIN; ANALYZE copied', ['COPY 2', 'ready'], [1, 2]],
+      ['SELECT 1; COPY copied FROM STDIN; SELECT 2;', ['COPY 2', 'ready'], [1, 1, 2, 2]],
+      ['TRUNCATE copied; COPY copied FROM STDIN', ['22P02'], [1, 1, 2, 2], 'x\n'],
+      ['TRUNCATE copied; COPY copied FROM STDIN', ['57014'], [1, 1, 2, 2], null],
+      ['TRUNCATE copied; COPY copied FROM STDIN; SELECT 1 / 0', ['22012'], [1, 1, 2, 2]],
+      ['SELECT 1 / 0; COPY copied FROM STDIN', ['22012'], [1, 1, 2, 2]],
+      ['COPY copied FROM STDIN; COPY copied FROM STDIN', ['57014'], [1, 1, 2, 2]],
+      ['SELECT 1; SELECT 2', ['0A000'], [1, 1, 2, 2]]
+    ]) {
+      const [got] = await once(client.query(new CopyIn(text, data ?? undefined)), 'over');
+      assert.deepEqual([got, await rows()], [expected, left], text);
+    }
+    for (const [text, expected] of [
+      ['COPY (SELECT 5) TO STDOUT; ANALYZE copied', ['5\n', 'COPY 1', 'done', 'ready']],
+      ['BEGIN; SELECT 1; COPY (SELECT 5) TO STDOUT; COMMIT', ['5\n', 'COPY 1', 'done', 'ready']],
+      ['COPY (SELECT 5) TO STDOUT; SELECT 1 / 0', ['5\n', '22012']],
+      ['SELECT 1 / 0; COPY (SELECT 5) TO STDOUT', ['22012']]
+    ]) {
+      assert.deepEqual((await once(client.query(new CopyOut(text)), 'over'))[0], expected, text);
+      assert.equal((await rows()).length, 4);
+    }
+  });
+
+  it('keeps no more of a COPY in a text of several statements than its reader leaves unread', async () => {
+    const unread = new CopyOut('SELECT 1; COPY (SELECT generate_series(1, 3000000)) TO STDOUT');
+    unread.submit = connection => connection.query(unread.text);
+    const { bytesRead } = client.connection.stream;
+    client.query(unread);
+    const waits = `SELECT FROM pg_stat_activity WHERE pid = ${client.processID} AND wait_event = 'ClientWrite'`;
+    await until(async () => (await server.sql(waits)).length > 0, 'the server does not wait for the reader');
+    assert.ok(client.connection.stream.bytesRead - bytesRead < 5e6);
+    unread.emit('close');
+    assert.equal((await client.query('SELECT 1')).rowCount, 1);
   });
 });

@@ -14,7 +14,7 @@ const Simple = {
   CommandComplete: 'SimpleNext',
   EmptyQueryResponse: 'SimpleNext',
   CopyOutResponse: 'SimpleCopyOut',
-  CopyInResponse: 'CopyIn'
+  CopyInResponse: 'SimpleCopyIn'
 };
 
 /** The states of an answer: each message that may come in a state, and the state that follows. */
@@ -46,6 +46,7 @@ const STATES = {
   SimpleRows: { DataRow: 'SimpleRows', CommandComplete: 'SimpleNext' },
   SimpleCopyOut: { CopyData: 'SimpleCopyOut', CopyDone: 'SimpleCopyDone' },
   SimpleCopyDone: { CommandComplete: 'SimpleNext' },
+  SimpleCopyIn: { CommandComplete: 'SimpleNext' },
   SimpleNext: { ...Simple, ReadyForQuery: 'Over' },
   Done: { ReadyForQuery: 'Over' },
   Failed: { ReadyForQuery: 'Over' }, // after an ErrorResponse the server says nothing else

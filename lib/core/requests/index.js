@@ -34,6 +34,7 @@ module.exports = Object.assign(
     CopyOutRequest: () => require('./copy').CopyOutRequest,
     DescribeRequest: () => require('./describe').DescribeRequest,
     Portal: () => require('./portal').Portal,
+    COPY: () => require('./simple-query').COPY,
     SimpleQueryRequest: () => require('./simple-query').SimpleQueryRequest
   }),
   {

@@ -7,6 +7,12 @@ const { Flight, waitsForTypes } = require('../pipeline');
 const { CommandComplete, CopyData, CopyInResponse, DataRow, EmptyQueryResponse, ErrorResponse, RowDescription } =
   backend;
 
+/**
+ * An option for quickgres/pg: what has the data of COPY. `takes(pipeline)` is asked at CopyInResponse whether it sends data,
+ * and `give(pipeline, buf, start, end)` gets CopyData messages.
+ */
+const COPY = Symbol('copy');
+
 /** Messages that begin the answer to a statement. */
 const FIRST = new Set([RowDescription, backend.CopyOutResponse, CommandComplete, EmptyQueryResponse]);
 
@@ -38,11 +44,14 @@ class SimpleQueryRequest extends Flight {
   message(pipeline, type, buf, start, end, count) {
     if (type === ErrorResponse) return this.takeError(pipeline, buf, start, end);
     this.state = nextState(this.state, type, start, end);
+    const copy = this.options[COPY];
     if (type === CopyInResponse) {
+      if (copy?.takes(pipeline)) return;
       pipeline.writer.copyFail('simpleQuery cannot send data: use copyFrom, or query');
       return pipeline.flush();
     }
     if (!this.pending) return; // it was given up
+    if (type === CopyData && copy !== undefined) return copy.give(pipeline, buf, start, end);
     if (this.reader === null && FIRST.has(type))
       this.receiver.push((this.reader = new RowReader(readingOf(this.options))));
     const { reader } = this;
@@ -62,4 +71,4 @@ class SimpleQueryRequest extends Flight {
 
 SimpleQueryRequest.prototype.simple = true;
 
-module.exports = { SimpleQueryRequest };
+module.exports = { COPY, SimpleQueryRequest };
