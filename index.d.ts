@@ -12,7 +12,7 @@ import { NamedSql, Sql, UnnamedSql } from './lib/sql/index.js';
 export type Format = 0 | 1;
 
 /** A value that is neither a list nor an object. */
-type Plain = string | Uint8Array | number | bigint | boolean | Date | URL | null;
+type Plain = string | Uint8Array | number | bigint | boolean | Date | null;
 
 /** JSON of objects and lists. */
 type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json | undefined };
@@ -48,8 +48,17 @@ export type Value =
  */
 export function array(values: ArrayValue): string;
 
-/** Parameter values: an array, which is never changed, or a row of an earlier result. */
-export type Values = readonly Value[] | Row<any>;
+/**
+ * Parameter values: an array, which is never changed, or a row of an earlier result. Value[] adds nothing but that
+ * compilers say which element is wrong.
+ */
+export type Values = Value[] | readonly Value[] | GivenRow;
+
+/** A row of an earlier result. */
+export interface GivenRow {
+  /** See RowMembers. */
+  readonly rowBuffer: Uint8Array;
+}
 
 /** A column with `decode: false`: a string, or a Buffer in binary format. */
 export type ColumnValue = string | Buffer | null;
@@ -688,6 +697,14 @@ export interface Settings {
   readonly [name: string]: string | number | boolean;
 }
 
+/** A URL object. */
+export interface GivenUrl {
+  /** The whole URL. */
+  readonly href: string;
+  /** Its query. */
+  readonly searchParams: { getAll(name: string): string[] };
+}
+
 /* Sessions */
 
 /**
@@ -981,8 +998,7 @@ export class Client<out D extends boolean = true> extends Session<D> {
   /**
    * @param config libpq's parameters as an object, a URL, or `key=value` pairs. An invalid one makes connect() reject
    */
-  constructor(config: URL);
-  constructor(config?: Config<D> | string);
+  constructor(config?: Config<D> | string | GivenUrl);
 
   /**
    * Connects. Queries may be sent at once.

@@ -1,6 +1,6 @@
 /// <reference types="node" />
 
-import { Client, Config, Listener, ListenOptions, Notification, Idempotent, Session } from '../../index.js';
+import { Client, Config, GivenUrl, Idempotent, Listener, ListenOptions, Notification, Session } from '../../index.js';
 
 /** Options of a pool; times are in milliseconds. */
 export interface PoolOptions {
@@ -106,8 +106,7 @@ export class Pool<out D extends boolean = true> extends Session<D> {
    * @param options of the pool
    * @throws {TypeError} for wrong options
    */
-  constructor(config: URL, options?: PoolOptions);
-  constructor(config?: Config<D> | string, options?: PoolOptions);
+  constructor(config?: Config<D> | string | GivenUrl, options?: PoolOptions);
   /** The current counters. */
   readonly stats: PoolStats;
   /** @returns the current counters, for JSON and logs */

@@ -109,6 +109,47 @@ describe('TypeScript', () => {
       }).timeout(120000);
     }
 
+    /** Mistakes, and what the first telling line names. */
+    const MISTAKES = {
+      'new Pool({ max: 5 });': "'max'",
+      'new Pool({}, { max: 5 });': "'max' does not exist in type 'PoolOptions'",
+      "new Client({ hots: 'x' });": "'hots'",
+      "client.query('SELECT $1', [undefined]);": "'undefined' is not assignable to type 'Value'",
+      "client.query('SELECT $1', [1, maybe]);": "'string | undefined' is not assignable to type 'Value'",
+      "client.query('SELECT $1', [new Map()]);": "'Map<any, any>' is not assignable to type 'Value'",
+      "client.query('SELECT $1', [() => {}]);": "'() => void' is not assignable to type 'Value'",
+      "client.query('SELECT $1', 5);": "'5'",
+      "client.query('SELECT $1', new Map());": "'Map<any, any>'",
+      "client.query({ text: 'SELECT 1', values: [] });": "'{ text: string; values: never[]; }'",
+      "client.query('SELECT 1', [], () => {});": "'() => void'",
+      "client.query('SELECT 1', () => {});": "'() => void'",
+      'client.query(5);': "'number' is not assignable to parameter of type 'string'",
+      "client.query('SELECT 1', [], { sginal: 5 });": "'sginal'",
+      "client.query('SELECT 1', [], { statement_timeout: '5' });": "'string' is not assignable to type 'number'",
+      "client.transaction(async () => {}, { isolaton: 'x' });": "'isolaton'",
+      "client.cursor('SELECT 1', [], { batchsize: 5 });": "'batchsize'",
+      "client.cursor('SELECT 1', [undefined]);": "'undefined' is not assignable to type 'Value'"
+    };
+    for (const compiler of compilers) {
+      it(`what is wrong, by the option or the value, in the first line that tells, by ${compiler}`, async () => {
+        fs.writeFileSync(
+          path.join(project, 'mistakes.mts'),
+          "import { Client } from 'quickgres';\nimport { Pool } from 'quickgres/pool';\n" +
+            `const client = new Client();\ndeclare const maybe: string | undefined;\n${Object.keys(MISTAKES).join('\n')}
+            new Client(new URL('postgres://x'));
+            new Pool(new URL('postgres://x'), {});`
+        );
+        const complaints = await compiling.compile(project, NEWEST[0], compiler, ['mistakes.mts']);
+        const each = complaints.split(/^(?=mistakes)/m);
+        assert.equal(each.length, Object.keys(MISTAKES).length, complaints);
+        for (const [index, named] of Object.values(MISTAKES).entries()) {
+          const telling = each[index].split('\n').find(line => !/overload/.test(line));
+          assert.ok(telling.includes(named), `${named}: ${each[index]}`);
+          assert.doesNotMatch(each[index], /\bURL\b|Row<any>/);
+        }
+      }).timeout(120000);
+    }
+
     it('all that there is to compile', () =>
       assert.deepEqual([...NEWEST, OLDER].sort(), Object.keys(compiling.PROJECTS).sort()));
 
