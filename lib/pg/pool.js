@@ -5,6 +5,7 @@ const { UsageError } = require('../..');
 const pools = require('../pool');
 const { channel, rejectAgain, traceAbove } = require('../core/pipeline');
 const { after } = require('../core/timer');
+const { isWorkerd } = require('../core/worker');
 const { Client, POOLED, settle, turn } = require('./client');
 const { ConnectionParameters, hide, libpqConfig } = require('./config');
 const { Query, SHARED, TOO_LATE, configOf, errorOf, unhindered } = require('./query');
@@ -177,7 +178,7 @@ class Pool extends EventEmitter {
   async _take() {
     if (this.ending) throw new Error(ENDED);
     const since = performance.now();
-    if (this._state.freed !== undefined) await this._state.freed;
+    if (this._state.freed !== undefined && !isWorkerd) await this._state.freed; // another request's may never come
     const loan = { over: undefined }; // resolves when the connection is free again
     return new Promise((taken, reject) => {
       const lend = (client, entry) => this._lend(entry, loan, taken);
@@ -239,7 +240,7 @@ class Pool extends EventEmitter {
 
   async _ask(config, values) {
     const { freed, shared } = this._state;
-    if (freed !== undefined) await freed;
+    if (freed !== undefined && !isWorkerd) await freed;
     if (this.ending) throw new Error(ENDED);
     const given = configOf(config);
     // A spread leaves out the getters of a class, such as that of sql-template-strings. The symbol is first, since

@@ -13,8 +13,12 @@ const { checkConfig } = require('../core/config');
 const { keep } = require('../core/options');
 const { Common } = require('../core/requests');
 const { checkDecode, decodingOf } = require('../core/rows');
+const { isWorkerd, sameRequest } = require('../core/worker');
 const { Connections } = require('./connections');
 const { KnownTexts } = require('./known-texts');
+
+/** In a Worker: the most requests whose connections are known. */
+const MOST_REQUESTS = 100;
 
 /** How many connections one request may lose. */
 const ATTEMPTS = 5;
@@ -48,12 +52,16 @@ function refuseLasting(text) {
  */
 class PoolLease extends Connections {
   #ending = []; // the resolvers of end()
+  #isMine; // in a Worker: whether its connections belong to the running request, which has used it first
+  #made; // what it was made of
+  #others = []; // in a Worker: those of other requests
   #pending = 0;
 
   constructor(config, options, emit) {
     checkConfig(config);
     checkDecode(config?.decode);
     super(config, options, emit);
+    this.#made = [config, options, emit];
     this.scope = null;
     /** How long texts need; a request of a pool of one has no other connection. */
     this.knownTexts = options.size > 1 ? new KnownTexts() : undefined;
@@ -80,6 +88,10 @@ class PoolLease extends Connections {
    * @param {string} need also 'connection': like 'session', but a transaction block may be left open
    */
   async run(need, options, work, mayRepeat, text) {
+    if (isWorkerd) {
+      const lease = this.#ofRequest();
+      if (lease !== this) return lease.run(need, options, work, mayRepeat, text);
+    }
     const { statement_timeout: time, idempotent = false } = options;
     const known = text === undefined ? undefined : this.knownTexts?.of(text);
     const since = time === undefined ? 0 : performance.now() - (options.waited ?? 0);
@@ -137,6 +149,26 @@ class PoolLease extends Connections {
     }
   }
 
+  /**
+   * In a Worker, connections, timers and waits of one request are of no use to another one, and it is not known whether
+   * that is over: each request has a set of its own, which ends with it.
+   */
+  #ofRequest() {
+    this.#isMine ??= sameRequest();
+    this.checkOpen();
+    const known = this.#known;
+    if (known !== undefined) return known;
+    const lease = new PoolLease(...this.#made);
+    lease.#isMine = sameRequest();
+    if (this.#others.push(lease) > MOST_REQUESTS) this.#others.shift();
+    return lease;
+  }
+
+  /** The set of the running request, if it has one; outside of a Worker this. */
+  get #known() {
+    return [this, ...this.#others].find(each => each.#isMine?.() === undefined);
+  }
+
   /** @throws {ConnectionError} after end() or destroy() */
   checkOpen() {
     if (this.refused !== undefined) throw this.refused;
@@ -145,11 +177,21 @@ class PoolLease extends Connections {
   /** Refuses later requests, and closes all connections when the earlier ones are over. */
   async end(refused) {
     this.refused ??= refused;
+    const known = this.#known; // those of other requests end with these
+    if (known !== this) return known?.end(refused);
     if (this.#pending > 0)
       await new Promise(resolve => {
         this.#ending.push(resolve);
       });
     await this.close();
+  }
+
+  /** See Connections. */
+  destroy(error, refused) {
+    this.refused ??= refused;
+    const known = this.#known;
+    if (known === this) super.destroy(error, refused);
+    else known?.destroy(error, refused);
   }
 }
 

@@ -9,7 +9,14 @@ const path = require('node:path');
 /** From the bottom up. What is in one layer may import within it and from the layers below. */
 const LAYERS = [
   ['client-parser'],
-  ['lib/core/late.js', 'lib/core/scanner.js', 'lib/core/timer.js', 'lib/core/protocol', 'lib/core/config'],
+  [
+    'lib/core/late.js',
+    'lib/core/scanner.js',
+    'lib/core/timer.js',
+    'lib/core/worker.js',
+    'lib/core/protocol',
+    'lib/core/config'
+  ],
   ['lib/core/connection'],
   ['lib/core/rows'],
   ['lib/core/options.js'],

@@ -1,11 +1,9 @@
 'use strict';
 
 const { ConnectionError } = require('../protocol');
+const { isWorkerd, sameRequest } = require('../worker');
 
 const { nextTick } = process; // fake timers replace it later
-
-/** In Cloudflare's Workers `onread` reads once and takes its memory away. */
-const isWorkerd = globalThis.navigator?.userAgent === 'Cloudflare-Workers';
 
 /**
  * Bytes read at a time: few until a read has that many, since V8 collects garbage early for large memory, and an idle
@@ -61,7 +59,7 @@ class Socket {
    * Both are zeroed meanwhile, so the one that has bytes was read into.
    */
   get onread() {
-    if (isWorkerd) return undefined;
+    if (isWorkerd) return undefined; // it reads once and takes the memory away
     let used = Buffer.allocUnsafe(SMALL);
     let next = used;
     const callback = length => {
@@ -88,7 +86,7 @@ class Socket {
   /** @param {import('stream').Duplex} stream connected or connecting */
   attach(stream) {
     this.stream = stream;
-    if (isWorkerd) this.#request = new AbortController().signal;
+    if (isWorkerd) this.#request = sameRequest();
     // Whether the system copies what it takes at once, as it does for Node.js's own sockets without TLS.
     this.#isPlain = stream._handle && stream.encrypted === undefined;
     for (const event of Object.keys(this.#events)) stream.on(event, this.#events[event]);
@@ -121,16 +119,10 @@ class Socket {
 
   /** workerd takes a write to another request's socket, and never answers. */
   #checkRequest() {
-    try {
-      void this.#request.aborted;
-    } catch (cause) {
-      this.destroy(
-        new ConnectionError('the client was connected by another request of the Worker: connect one in each request', {
-          code: '08003',
-          cause
-        })
-      );
-    }
+    const cause = this.#request();
+    if (cause === undefined) return;
+    const message = 'the client was connected by another request of the Worker: connect one in each request';
+    this.destroy(new ConnectionError(message, { code: '08003', cause }));
   }
 
   /**

@@ -4,10 +4,43 @@
 import { Client } from '../../../index.mjs';
 import { ResponseCache } from '../../../lib/cache/index.js';
 import { respond } from '../../../lib/http/index.js';
+import { Pool as PgPool } from '../../../lib/pg/index.js';
+import { Pool } from '../../../lib/pool/index.js';
 import { workersSocket as socket } from '../../../lib/sockets/index.js';
 
 /** Clients that live as long as the isolate; see the check `kept`. */
 const shared = {};
+
+/** Pools that live as long as the isolate, and what a request asks of each. */
+const POOLS = {
+  pool: {
+    make: url => new Pool(url, { size: 3 }),
+    ask: async (pool, n) => (await pool.query('SELECT $1::int AS n', [n])).rows[0].n
+  },
+  'pool-of-one': {
+    make: url => new Pool(url, { size: 1, acquire_timeout: 500 }),
+    ask: async (pool, n) => (await pool.query('SELECT $1::int AS n', [n])).rows[0].n
+  },
+  transactions: {
+    make: url => new Pool(url, { size: 2 }),
+    ask: (pool, n) => pool.transaction(async tx => (await tx.query('SELECT $1::int AS n', [n])).rows[0].n)
+  },
+  'pg-pool': {
+    make: connectionString => new PgPool({ connectionString, max: 3 }),
+    ask: async (pool, n) => (await pool.query('SELECT $1::int AS n', [n])).rows[0].n
+  },
+  'pg-clients': {
+    make: connectionString => new PgPool({ connectionString, max: 2 }),
+    async ask(pool, n) {
+      const client = await pool.connect();
+      try {
+        return (await client.query('SELECT $1::int AS n', [n])).rows[0].n;
+      } finally {
+        client.release();
+      }
+    }
+  }
+};
 
 /** What can be asked for: each gets a client that is connected. */
 const CHECKS = {
@@ -129,6 +162,11 @@ export default {
   async fetch(request, env, context) {
     const url = new URL(request.url);
     const [, way, check] = url.pathname.split('/');
+    if (Object.hasOwn(POOLS, way)) {
+      const { make, ask } = POOLS[way];
+      shared[way] ??= make(env.direct);
+      return Response.json(await ask(shared[way], Number(check)).catch(error => ({ error: error.stack })));
+    }
     const connectionString = way.endsWith('hyperdrive') ? env.HYPERDRIVE.connectionString : env[way];
     const client = new Client({ connectionString, socket: way.startsWith('socket') ? socket : undefined });
     try {

@@ -91,6 +91,16 @@ describe('A Worker', function () {
     return JSON.parse(text);
   }
 
+  for (const pool of ['pool', 'pool-of-one', 'transactions', 'pg-pool', 'pg-clients'])
+    it(`answers each request by a pool that lives as long as the isolate: ${pool}`, async () => {
+      for (let n = 0; n < 30; n++) assert.equal(await ask(`${pool}/${n}`), n);
+      const answers = await Promise.all(Array.from({ length: 20 }, (_, n) => ask(`${pool}/${n}`)));
+      assert.deepEqual(
+        answers,
+        answers.map((_, n) => n)
+      );
+    });
+
   const WAYS = {
     direct: 'that connects directly',
     hyperdrive: 'with a HYPERDRIVE binding',
