@@ -30,7 +30,8 @@ function table(rule, axes, test, except = {}) {
     return found.length > 0;
   };
 
-  describe(rule, () => {
+  describe(rule, function () {
+    this.timeout(60000); // a test has many cells
     for (const [name, entry] of Object.entries(first)) {
       it(name, async () => {
         const wrong = [];

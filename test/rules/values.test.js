@@ -1,0 +1,285 @@
+'use strict';
+
+const assert = require('node:assert/strict');
+const { PassThrough } = require('node:stream');
+const { pipeline } = require('node:stream/promises');
+const { runInNewContext } = require('node:vm');
+const { Session } = require('../..');
+const { ResponseCache } = require('../../lib/cache');
+const { isList, keyOf, listText, snapshot } = require('../../lib/core/protocol');
+const { sql } = require('../../lib/sql');
+const { connected } = require('../support');
+const { JSON_LISTS, KINDS } = require('./kinds');
+const { SESSIONS, table } = require('./kit');
+
+/** Another copy of sql, as two installs or `jest.resetModules()` make it. */
+function otherSql() {
+  const before = { ...require.cache };
+  for (const file of Object.keys(require.cache)) if (/[\\/]lib[\\/]/.test(file)) delete require.cache[file];
+  const other = require('../../lib/sql').sql;
+  Object.assign(require.cache, before);
+  return other;
+}
+
+const THEIRS = otherSql();
+
+const REALMS = { own: globalThis, other: runInNewContext('globalThis') };
+
+/** The text of what is stored in a table of a type. Its session is a transaction: that of a value is a savepoint. */
+async function inTable(session, type, store) {
+  const name = `of_${type.replace('[]', '_list')}`;
+  await session.query(`CREATE TEMP TABLE IF NOT EXISTS ${name} (v ${type})`, [], { cache: false });
+  return session.transaction(async tx => {
+    await tx.query(`DELETE FROM ${name}`);
+    await store(tx, name);
+    return (await tx.query(`SELECT v::text FROM ${name}`)).rows[0].v;
+  });
+}
+
+/** These need a table, and so one connection. */
+const IN_BLOCK = ['copyFrom', 'sql.set and sql.values'];
+const within = (session, [name], work) => (IN_BLOCK.includes(name) ? session.transaction(work) : work(session));
+
+/** Each way a value goes out: the text of what the server gets for it. */
+const METHODS = {
+  query: async (session, type, value) => (await session.query(`SELECT $1::${type}::text AS v`, [value])).rows[0].v,
+  batch: async (session, type, value) =>
+    (await session.batch(['SELECT 1', [`SELECT $1::${type}::text AS v`, [value]]]))[1].rows[0].v,
+  cursor: async (session, type, value) =>
+    session.transaction(async tx => (await tx.cursor(`SELECT $1::${type}::text AS v`, [value]).next()).value.v),
+  async queryTo(session, type, value) {
+    const target = new PassThrough();
+    const text = `SELECT $1::${type}::text AS v`;
+    const [chunks] = await Promise.all([target.toArray(), session.queryTo(target, text, [value], { as: 'json' })]);
+    return JSON.parse(Buffer.concat(chunks).toString())[0].v;
+  },
+  copyFrom: (session, type, value) =>
+    inTable(session, type, async (tx, name) => {
+      await pipeline([[value]], tx.copyFrom(`COPY ${name} FROM STDIN`, { columns: ['v'] }));
+    }),
+  'sql`…`': async (session, type, value) =>
+    (await session.query(sql`SELECT ${value}::${sql.raw(type)}::text AS v`)).rows[0].v,
+  'sql`…` of another copy': async (session, type, value) => {
+    return (await session.query(sql`SELECT ${THEIRS`${value}::${THEIRS.raw(type)}`}::text AS v`)).rows[0].v;
+  },
+  'sql.set and sql.values': (session, type, value) =>
+    inTable(session, type, async (tx, name) => {
+      await tx.query(sql`INSERT INTO ${sql.id(name)} ${sql.values([{ v: value }])}`);
+      await tx.query(sql`UPDATE ${sql.id(name)} SET ${sql.set({ v: value })}`);
+    }),
+  'sql.and': async (session, type, value) =>
+    (
+      await session.query(sql`SELECT v::text FROM (SELECT ${value}::${sql.raw(type)} AS v) t WHERE
+      ${sql.and([sql.empty, sql`v IS NOT DISTINCT FROM ${value}::${sql.raw(type)}`])}`)
+    ).rows[0].v
+};
+
+/** Methods of a session that take no values. */
+const WITHOUT = ['constructor', 'lease', 'decode', 'simpleQuery', 'transaction', 'with', 'giveUpStreams', 'describe'];
+WITHOUT.push('close', 'copyTo', 'copyIn', 'listen', 'channels');
+
+table(
+  'A value is stored as what it is, or is a TypeError with its place and the same hint, of its own and another realm',
+  { method: METHODS, session: SESSIONS },
+  (method, use, names) =>
+    use(
+      given =>
+        within(given, names, async session => {
+          const wrong = [];
+          for (const [name, [type, make, expected]] of Object.entries(KINDS)) {
+            const results = [];
+            for (const realm of Object.values(REALMS))
+              results.push(
+                await Promise.resolve()
+                  .then(() => method(session, type, make(realm)))
+                  .catch(error => error)
+              );
+            const [own, other] = results.map(each =>
+              each instanceof Error
+                ? `${each.name}: ${each.message}`.replace(/(?<=placeholder )\d+ \(.*?"\)/, '1')
+                : each
+            );
+            const isRight =
+              expected instanceof RegExp
+                ? /^TypeError: .*(?:\d|row 0|column)/.test(own) && expected.test(own)
+                : own === expected;
+            if (!isRight || own !== other) wrong.push(`${name}: ${own} / ${other}, not ${expected}`);
+          }
+          assert.deepEqual(wrong, []);
+        }),
+      { TimeZone: 'UTC', IntervalStyle: 'postgres' }
+    )
+);
+
+const { copyFrom, ...TYPED } = METHODS;
+
+table(
+  'A list is JSON for json, whatever was executed before',
+  { method: TYPED, session: SESSIONS },
+  (method, use, names) =>
+    use(given =>
+      within(given, names, async session => {
+        const wrong = [];
+        for (const type of ['json', 'jsonb', 'json']) {
+          for (const [name, make] of Object.entries(JSON_LISTS)) {
+            for (const realm of Object.values(REALMS)) {
+              const value = make(realm);
+              if (type === 'json' && method === METHODS['sql.and']) continue; // json has no equality
+              const stored = await Promise.resolve()
+                .then(() => method(session, type, value))
+                .catch(String);
+              const json = JSON.stringify(value);
+              if (stored !== json && JSON.stringify(JSON.parse(stored)) !== json) wrong.push(`${name}: ${stored}`);
+            }
+          }
+        }
+        assert.deepEqual(wrong, []);
+      })
+    )
+);
+
+describe('Values', () => {
+  it('go out by no method of a session that the table has not', () => {
+    const names = Object.getOwnPropertyNames(Session.prototype).filter(name => !WITHOUT.includes(name));
+    assert.deepEqual(
+      names.filter(name => !(name in METHODS)),
+      []
+    );
+    assert.deepEqual(
+      WITHOUT.filter(name => !(name in Session.prototype)),
+      []
+    );
+  });
+
+  it('are read once, at the call', async () => {
+    const client = await connected();
+    let reads = 0;
+    const counted = { toJSON: () => ++reads };
+    const cache = new ResponseCache(await connected());
+    const list = [1, new Date(0), [2]];
+    const bytes = Buffer.from('a');
+    const text = 'SELECT $1::json AS l, $2::text AS c, $3::bytea AS b';
+    const asks = [
+      client.query(text, [list, counted, bytes]),
+      client.batch([[text, [list, counted, bytes]]]).then(([result]) => result),
+      cache.query(text, [list, counted, bytes])
+    ];
+    const before = structuredClone(list);
+    list[2].push(3);
+    list[1].setTime(1);
+    list.length = 3;
+    bytes.fill(0);
+    const results = await Promise.all(asks);
+    for (const { rows } of results) assert.deepEqual(rows[0].l, JSON.parse(JSON.stringify(before)));
+    assert.deepEqual(
+      results.map(({ rows }) => String(rows[0].b)),
+      ['a', 'a', 'a']
+    );
+    assert.equal(reads, asks.length);
+  });
+
+  it('have one key only if the same bytes are sent', () => {
+    const inputs = [];
+    for (const [, [, make, expected]] of Object.entries(KINDS)) {
+      if (expected instanceof RegExp) continue;
+      for (const realm of Object.values(REALMS)) inputs.push([make(realm)], [[make(realm)]]);
+    }
+    for (const make of Object.values(JSON_LISTS)) inputs.push([make(globalThis)], [JSON.stringify(make(globalThis))]);
+    inputs.push(
+      [[{ a: 1 }]],
+      [['{"a":1}']],
+      [[[]]],
+      [[]],
+      [],
+      [[Buffer.from([0])]],
+      [['\\x00']],
+      [['1']],
+      [[1]],
+      [[1n]]
+    );
+    inputs.push(
+      [NaN],
+      ['NaN'],
+      [[NaN]],
+      [[null]],
+      [Buffer.from('a')],
+      ['a'],
+      [[true]],
+      [['true']],
+      [0],
+      [-0],
+      [[0]],
+      [[-0]]
+    );
+    const textOr = work => {
+      try {
+        return work();
+      } catch ({ message }) {
+        return { refused: message };
+      }
+    };
+    /** What is sent, with its format, whatever the type of the parameter is. */
+    const sent = values =>
+      values.map(value =>
+        isList(value)
+          ? [textOr(() => listText(value, false)), textOr(() => listText(value, true, 'it'))]
+          : Buffer.isBuffer(value)
+            ? { bytes: value.toString('hex') }
+            : value
+      );
+    const byKey = new Map();
+    for (const input of inputs) {
+      const values = snapshot(input);
+      const [key, bytes] = [keyOf(values), JSON.stringify(sent(values))];
+      assert.equal(byKey.get(key) ?? bytes, bytes, key);
+      byKey.set(key, bytes);
+    }
+    assert.ok(byKey.size > 100);
+  });
+
+  it('are structs in text and binary format: their bytes go with their types, in every method', async () => {
+    const client = await connected();
+    const types = { a: 'float4', b: 'timestamptz', c: 'jsonb', d: 'int[]', e: 'text', f: 'numeric' };
+    const text = `SELECT 1.5::float4 AS a, '2024-01-01 00:00:00.123456+00'::timestamptz AS b, 'null'::jsonb AS c,
+      '[0:1]={1,2}'::int[] AS d, E'x\\ty\\\\' AS e, 1e30::numeric AS f`;
+    const again = `SELECT ${Object.keys(types).map((name, i) => `$${i + 1} AS ${name}`)}`;
+    const asText = `SELECT ${Object.keys(types).map(name => `${name}::text`)} FROM`;
+    const expected = (await client.query(`${asText} (${text}) t`)).arrays[0];
+    await client.query(`CREATE TEMP TABLE structs (${Object.entries(types).map(each => each.join(' '))})`);
+    for (const format of [0, 1]) {
+      const [row] = (await client.query(text, [], { format })).rows;
+      const typed = Object.values(types).map((type, i) => `$${i + 1}::${type}`);
+      const insert = `INSERT INTO structs VALUES (${typed}) RETURNING structs.*`;
+      const all = `WITH t AS (SELECT ${typed.map((each, i) => `${each} AS ${'abcdef'[i]}`)}) ${asText} t`;
+      assert.deepEqual((await client.query(all, row)).arrays[0], expected);
+      assert.deepEqual((await client.batch([[all, row]]))[0].arrays[0], expected);
+      assert.deepEqual((await client.cursor(all, row).next()).value.toArray(), expected);
+      await client.query(insert, row);
+      if (format === 1) {
+        await assert.rejects(client.query(again, row, { paramTypes: [23] }), {
+          name: 'TypeError',
+          message: /^paramTypes\[0\]/
+        });
+        assert.deepEqual((await client.query(`${asText} (${again}) t`, row)).arrays[0], expected);
+      }
+      const copy = pipeline([row], client.copyFrom('COPY structs FROM STDIN', { columns: Object.keys(types) }));
+      if (format === 0) await copy;
+      else await assert.rejects(copy, { name: 'TypeError', message: /^row 0: the row is in binary format/ });
+      assert.throws(() => sql.values([row]), { name: 'TypeError', message: /rows\[0\] .* pass its toObject\(\)/ });
+      assert.throws(() => {
+        row.a = 1;
+      }, /toObject\(\)/);
+      assert.throws(() => new Function('row', 'row.a = 1')(row), { name: 'TypeError', message: /toObject\(\)/ });
+    }
+    const stored = (await client.query(`${asText} structs`)).arrays;
+    assert.deepEqual(stored, [expected, expected, expected]);
+  });
+
+  it('of copyData, copyFail and separator may be bytes of another realm', async () => {
+    const client = await connected();
+    await client.query('CREATE TEMP TABLE foreign_bytes (v text)');
+    await client.query('COPY foreign_bytes FROM STDIN');
+    client.copyData(new REALMS.other.Uint8Array(Buffer.from('a\n')));
+    assert.equal((await client.copyDone()).rowCount, 1);
+  });
+});
