@@ -30,7 +30,10 @@ type JsonObject = object & {
   readonly stack?: never;
 };
 
-/** A list of values, or of such lists, which must all have one length: an array of at most six dimensions. */
+/**
+ * A list of values, or of such lists. For json it is JSON; otherwise an array of at most six dimensions, whose lists
+ * have one length.
+ */
 export interface ArrayValue extends ReadonlyArray<Value> {}
 
 /**

@@ -41,7 +41,7 @@ export interface SqlTag {
         : readonly Value[]
   ): NamedSql<N>;
   (strings: TemplateStringsArray, ...values: SqlValue[]): Sql;
-  /** No SQL. */
+  /** No SQL. Pieces without text are left out of `and`, `or` and `join`. */
   readonly empty: Sql;
   /** A quoted identifier. @param names one name, or several to be joined by dots @returns a piece */
   id(...names: readonly [string, ...string[]]): Sql;

@@ -132,7 +132,7 @@ const KINDS = {
       object.a = object;
       return object;
     },
-    /circular/i
+    /circular|cyclic/i
   ],
   'an object with a bigint': ['jsonb', G => G.Object.assign(new G.Object(), { a: 1n }), /BigInt/],
   'a null byte': ['text', () => 'a\0', /null byte at 1/],
