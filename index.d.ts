@@ -532,6 +532,9 @@ export interface SimpleQueryOptions extends ColumnOptions, Abortable, Idempotent
 /** Options of one query of a batch. */
 export interface BatchOptions extends StatementOptions, ColumnOptions {}
 
+/** Options of `commit` of a transaction. */
+export interface CommitOptions extends BatchOptions, Abortable {}
+
 /** Options of `query`. */
 export interface QueryOptions<S extends Receiver = Receiver> extends BatchOptions, RequestOptions {
   /** What takes the result, without `decode`. Default: a new RowReader. */
@@ -973,6 +976,61 @@ declare const block: unique symbol;
 export interface Transaction<out D extends boolean = true> extends Session<D> {
   /** Marks the type alone; no object has it. */
   readonly [block]: true;
+
+  /**
+   * Sends the last query of this transaction, and COMMIT right behind it, in one flight: a transaction of one query is
+   * one round trip. In a savepoint it sends RELEASE. The types are those of `query`.
+   * @param text SQL, with parameters as $1, $2, …; neither COPY nor a statement that begins or ends a transaction
+   * @param piece SQL with its values, of the tag `sql`, in place of text and values
+   * @param values of the parameters, `[]` by default
+   * @param options format, cache, paramTypes, decode, names, signal, statement_timeout
+   * @param more values and options of a text that `npx quickgres types` knows
+   * @returns resolves to the result when it is committed. Rejects as `query` does, and with the error of the commit, for
+   *   example of a deferred constraint: the transaction is rolled back, and rejects with the same error. Later calls on
+   *   the transaction reject with a UsageError (25P01). After a wrong argument nothing was sent, and it goes on
+   */
+  commit<X extends Listed = never, S = unknown>(
+    this: S,
+    text: X,
+    ...more: Arguments<X, [options?: CommitOptions & AsConfigured]>
+  ): Promise<RowReader<ListedRow<X, Decodes<S>>>>;
+  commit<T extends Columns<T, Decoded<D, ColumnValue>> = AnyColumns>(
+    piece: UnnamedSql,
+    options?: CommitOptions & AsSession
+  ): Promise<RowReader<T>>;
+  commit<T extends object = AnyColumns>(piece: UnnamedSql, options: CommitOptions & WithDecode): Promise<RowReader<T>>;
+  commit<T extends Columns<T, ColumnValue> = AnyColumns>(
+    piece: UnnamedSql,
+    options: CommitOptions
+  ): Promise<RowReader<T>>;
+  commit<X extends Listed = never, S = unknown>(
+    this: S,
+    piece: NamedSql<X>,
+    options?: CommitOptions & AsConfigured
+  ): Promise<RowReader<ListedRow<X, Decodes<S>>>>;
+  commit<X extends Listed = never, const B extends boolean = boolean>(
+    piece: NamedSql<X>,
+    options: CommitOptions & WithMode<B>
+  ): Promise<RowReader<ListedRow<X, B>>>;
+  commit<T extends Columns<T, Decoded<D, ColumnValue>> = AnyColumns, X extends string = string>(
+    text: OtherText<X>,
+    values?: Values,
+    options?: CommitOptions & AsSession
+  ): Promise<RowReader<T>>;
+  commit<T extends object = AnyColumns, X extends string = string>(
+    text: OtherText<X>,
+    values: Values | undefined,
+    options: CommitOptions & WithDecode
+  ): Promise<RowReader<T>>;
+  commit<T extends Columns<T, ColumnValue> = AnyColumns, X extends string = string>(
+    text: OtherText<X>,
+    values: Values | undefined,
+    options: CommitOptions
+  ): Promise<RowReader<T>>;
+  commit<X extends Listed = never, const B extends boolean = boolean>(
+    text: X,
+    ...more: Arguments<X, [options: CommitOptions & WithMode<B>]>
+  ): Promise<RowReader<ListedRow<X, B>>>;
 }
 
 /** The events of a client, with their arguments. */

@@ -22,6 +22,7 @@ const PLACE = ['alone', 'idempotent'];
 const NAMES = {
   batch: new Set([...LIMITS, ...PLACE]),
   batched: new Set([...STATEMENT, ...VALUES]),
+  commit: new Set([...STATEMENT, ...VALUES, ...LIMITS]),
   copyFrom: new Set(['signal', 'highWaterMark', 'columns', 'stall_timeout']),
   copyTo: new Set(['signal', 'highWaterMark', 'stall_timeout', 'buffer', 'alone']),
   cursor: new Set([...STATEMENT, ...VALUES, 'batchSize', 'signal']),

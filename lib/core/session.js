@@ -174,7 +174,8 @@ class Session extends EventEmitter {
       const { checkMode, transaction } = require('./transaction');
       const mode = depth > 0 ? this.#mode : options;
       checkMode(options, mode);
-      return handOut(transaction(this.#lease, depth, scope => new Session(scope, depth + 1, mode), work, options));
+      const make = (scope, end) => new TransactionSession(scope, depth + 1, mode, end);
+      return handOut(transaction(this.#lease, depth, make, work, options));
     });
   }
 
@@ -302,6 +303,30 @@ class Session extends EventEmitter {
     if (this.#depth === 0) return opened;
     this.#streams.add(opened);
     return opened.once('close', () => this.#streams.delete(opened));
+  }
+}
+
+/** The session of a transaction's function. */
+class TransactionSession extends Session {
+  #end;
+
+  /** @param {function(function(string, function): CommitRequest, object): Promise} end see Transaction.end */
+  constructor(scope, depth, mode, end) {
+    super(scope, depth, mode);
+    this.#end = end;
+  }
+
+  /**
+   * Sends the last query of the transaction, and COMMIT behind it, in one flight. Later calls are rejected.
+   * @returns {Promise<RowReader>} of the result, which is committed
+   */
+  commit(text, values, options) {
+    return promised(() => {
+      [text, values, options] = statementOf(this.lease, text, values, options);
+      checkOptions(options, NAMES.commit);
+      const make = (...given) => new requests.CommitRequest(text, values, options, ...given);
+      return this.#end(make, options);
+    });
   }
 }
 

@@ -1,11 +1,12 @@
 'use strict';
 
-const { ConnectionError, UsageError } = require('./protocol');
+const { ConnectionError, State, UsageError } = require('./protocol');
 const { after } = require('./timer');
 const {
   EndRequest,
   Phase,
   Scope,
+  giveUp,
   giveUpAll,
   again,
   expectAnswer,
@@ -14,6 +15,7 @@ const {
   own,
   promised,
   runInside,
+  submitIn,
   throwIfAborted,
   tooLong,
   watchLimits
@@ -27,6 +29,9 @@ const UNDO_TIMEOUT = 3000;
 /** The first and the longest pause before a transaction is repeated, in milliseconds. */
 const FIRST_PAUSE = 10;
 const LONGEST_PAUSE = 1000;
+
+/** The error of requests behind commit(). */
+const COMMITTED = new UsageError('the transaction is over: commit() was its last query', '25P01');
 
 /** The error of requests after the function has returned. */
 const OVER = new UsageError('the transaction is over: await its queries inside its function', '25P01');
@@ -71,6 +76,8 @@ function lostInside(error) {
 
 /** A transaction or a savepoint, from the call to the answer to its end. Its phase is that of its scope. */
 class Transaction {
+  #committed; // the promise of #last
+  #last; // the CommitRequest of commit()
   #texts;
   #depth;
   #entered;
@@ -106,7 +113,7 @@ class Transaction {
     });
     this.#interrupted.catch(() => {}); // nothing may be waiting
     parent.pipeline.enter(this.#scope);
-    this.#session = make(this.#scope);
+    this.#session = make(this.#scope, (...given) => this.end(...given));
   }
 
   /** Waits for a promise, unless the limit or a lost connection comes first. */
@@ -125,6 +132,7 @@ class Transaction {
    */
   #lose(error, phase) {
     if (phase === Phase.ENDING && this.#depth === 0) return;
+    if (this.#last !== undefined) return void this.#committed.catch(reason => this.#interrupt(reason));
     if (phase === Phase.OPEN) setImmediate(() => this.#interrupt(lostInside(error)));
     else this.#interrupt(error);
   }
@@ -140,7 +148,7 @@ class Transaction {
       options,
       error => this.#giveUp(error),
       tooLong('transaction'),
-      () => scope.phase >= Phase.COMMITTING
+      () => (this.#last === undefined ? scope.phase >= Phase.COMMITTING : this.#last.state !== State.Waiting)
     );
     try {
       await this.#until(this.#entered);
@@ -157,8 +165,39 @@ class Transaction {
       return error !== undefined && error === this.#interruption ? outcome({ error }) : Promise.reject(error);
     } finally {
       unwatch();
-      pipeline.end(scope);
+      if (!this.#isEnding) pipeline.end(scope);
     }
+  }
+
+  /**
+   * Sends the last query, and what ends the block behind it.
+   * @param {function(string, boolean, function(Error|undefined)): CommitRequest} make
+   * @param {object} limits of the query
+   */
+  end(make, limits) {
+    const scope = this.#scope;
+    if (scope.refused !== null) throw again(scope.refused());
+    const request = make(this.#texts.commit, this.#depth === 0, error => this.#answered(error));
+    this.#committed = submitIn(request, scope, limits);
+    this.#last = request;
+    scope.advance(Phase.COMMITTING);
+    this.#refuse(COMMITTED);
+    return this.#committed; // without a handler of ours, with which its error would not show the awaiting caller
+  }
+
+  /** Whether commit() was sent and is not answered. */
+  get #isEnding() {
+    const { state = State.Waiting } = this.#last ?? {};
+    return state !== State.Waiting && state !== State.Over && this.#scope.pipeline.socket !== null;
+  }
+
+  /** The answer to commit() is complete. A block that is open still is undone by its pipeline, see block.js. */
+  #answered(error) {
+    const scope = this.#scope;
+    if (scope.isOver) return;
+    if (error !== undefined && this.#depth === 0) scope.fail(error);
+    else if (error !== undefined) for (const text of this.#texts.undo) this.#control(text).catch(() => {});
+    scope.pipeline.end(scope);
   }
 
   /** Refuses later requests, and ends what is open in the session. */
@@ -172,14 +211,13 @@ class Transaction {
 
   async #commit() {
     const { pipeline } = this.#scope;
+    if (this.#last !== undefined) return void (await this.#until(this.#committed));
     if (this.#interruption !== undefined) throw this.#interruption; // in the tick in which the function has returned
     if (this.#isEmpty && this.#scope.settings !== undefined) return; // wrong settings would make the server skip COMMIT
     const { outermost } = this.#scope;
     const committed = this.#control(this.#texts.commit);
     if (this.#depth === 0) {
-      committed.catch(error => {
-        outermost.failure = error;
-      });
+      committed.catch(error => outermost.fail(error));
       pipeline.end(outermost); // whatever COMMIT answers, the block is over
     } else this.#scope.advance(Phase.COMMITTING);
     const { cmd } = await this.#until(committed);
@@ -205,7 +243,10 @@ class Transaction {
   /** If this fails as well, the first error says more. */
   async #undo() {
     const { phase, pipeline } = this.#scope;
-    const isEnding = phase >= Phase.ENDING || (phase === Phase.COMMITTING && this.#interruption !== undefined);
+    const isEnding =
+      this.#last === undefined
+        ? phase >= Phase.ENDING || (phase === Phase.COMMITTING && this.#interruption !== undefined)
+        : this.#last.state !== State.Waiting;
     if (isEnding || this.#isEmpty) return;
     const undone = Promise.allSettled(this.#texts.undo.map(text => this.#control(text)));
     pipeline.end(this.#scope);
@@ -226,7 +267,7 @@ class Transaction {
     else if (phase === Phase.OPEN) {
       this.#refuse(error);
       giveUpAll(scope, error);
-    }
+    } else if (this.#last !== undefined) giveUp(this.#last, error);
     expectAnswer(pipeline);
     this.#interrupt(error);
   }
@@ -244,7 +285,7 @@ const untilOver = (called, limits) =>
  * Session.transaction: runs a function inside a transaction block, or behind a savepoint. BEGIN travels with the first
  * request.
  * @param {number} depth how many blocks are around: inside one, it is a savepoint
- * @param {function(Scope): Session} make the function's session
+ * @param {function(Scope, function): Session} make the function's session, see Transaction.end
  * @param {object} options see TransactionOptions in index.d.ts
  */
 function transaction(lease, depth, make, work, options) {
@@ -261,7 +302,11 @@ function transaction(lease, depth, make, work, options) {
     );
   const begin = (parent, client, limits) => {
     throwIfAborted(limits);
-    return new Transaction(parent, depth, scope => make((last = scope)), limits).run(inside, limits, leftInside);
+    return new Transaction(parent, depth, (scope, end) => make((last = scope), end), limits).run(
+      inside,
+      limits,
+      leftInside
+    );
   };
   const mayRepeat = async () => {
     if (called !== undefined && options.idempotent)

@@ -7,6 +7,7 @@
 const METHODS = new Map(
   Object.entries({
     query: [0],
+    commit: [0],
     cursor: [0],
     startQuery: [0],
     keyOf: [0],
@@ -26,7 +27,7 @@ const BEFORE_REGEX = /^(?:[(,=:[!&|?{};+*%~^>-]|return|typeof|case|in|of|do|else
 /** In front of parentheses behind which a statement begins, and no operator can be. */
 const HEADS = new Set(['if', 'while', 'for', 'with']);
 /** A call in what was taken for a string: in JSX, apostrophes of the text around it may hide it. */
-const HIDDEN = /\.(query|cursor|startQuery|copyTo|copyFrom|batch|queryTo|respond)\s*\(/;
+const HIDDEN = /\.(query|commit|cursor|startQuery|copyTo|copyFrom|batch|queryTo|respond)\s*\(/;
 /** Behind these a literal is a part of something longer. */
 const CONTINUES = /^[+.[(?]$/;
 const OPENERS = { ')': '(', ']': '[', '}': '{' };

@@ -29,6 +29,16 @@ const KINDS = {
       await tx.query(insert);
       return values(await tx.query(`SELECT ${call}, 7`, [], limits));
     }, limits),
+  'last query of a transaction': ({ client, call, limits, insert }) =>
+    client.transaction(async tx => {
+      await tx.query(insert);
+      return values(await tx.commit(`SELECT ${call}, 7`, [], limits));
+    }, limits),
+  'only query of a transaction': ({ client, call, limits, table, id }) =>
+    client.transaction(async tx => {
+      const insert = `INSERT INTO ${table} SELECT ${id} FROM (SELECT ${call}) AS lock RETURNING 7`;
+      return values(await tx.commit(insert, [], limits));
+    }, limits),
   cursor: async ({ client, call, limits }) => {
     const all = [];
     for await (const row of client.cursor(`SELECT ${call}, 7`, [], limits)) all.push(row.toArray().at(-1));
@@ -65,9 +75,24 @@ const KINDS = {
 };
 
 /** Kinds that insert their row. */
-const INSERT = ['batch', 'simpleQuery', 'query in a transaction', 'COPY FROM STDIN', 'copyFrom'];
+const INSERT = [
+  'batch',
+  'simpleQuery',
+  'query in a transaction',
+  'last query of a transaction',
+  'only query of a transaction',
+  'COPY FROM STDIN',
+  'copyFrom'
+];
 /** Kinds that own the connection: nothing is sent behind them. */
-const OWNERS = ['query in a transaction', 'cursor', 'COPY FROM STDIN', 'copyFrom'];
+const OWNERS = [
+  'query in a transaction',
+  'last query of a transaction',
+  'only query of a transaction',
+  'cursor',
+  'COPY FROM STDIN',
+  'copyFrom'
+];
 /** What an abort is told of. */
 const REASON = new Error('reason');
 

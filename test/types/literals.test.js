@@ -20,7 +20,7 @@ describe('The literals of a program', () => {
 '"); db.x.query?.(´SELECT 3´, []);
       for await (const row of tx.cursor('SELECT 4')) await client.queryTo(response, 'SELECT 5', [1]);
       client.startQuery('SELECT 6'); cache.keyOf('SELECT 7'); pool.copyTo('COPY t TO STDOUT'); pool.query('SELECT 8' as const);
-      ´${'$'}{pool.query('SELECT 9')}´; pool.query(a ? 'SELECT 10' : b)`),
+      ´${'$'}{pool.query('SELECT 9')}´; pool.query(a ? 'SELECT 10' : b); await tx.commit('SELECT 11', [1]);`),
       [
         'SELECT 1',
         "SELECT 'ABC'",
@@ -31,7 +31,8 @@ describe('The literals of a program', () => {
         'SELECT 7',
         'COPY t TO STDOUT',
         'SELECT 8',
-        'SELECT 9'
+        'SELECT 9',
+        'SELECT 11'
       ]
     );
   });

@@ -236,6 +236,13 @@ async function blocks(client: Client): Promise<void> {
     return (await tx.query('SELECT 1')).rowCount;
   };
   const result = await client.transaction(tx => tx.transaction(work), options);
+  const { rows } = await client.transaction(tx => tx.commit<{ n: number }>('SELECT $1::int AS n', [1]));
+  same<typeof rows, { n: number }[]>(true);
+  await client.transaction(async tx => {
+    const signal = AbortSignal.timeout(10000);
+    const committed = await tx.commit<{ n: string }>('SELECT 1 AS n', [], { decode: false, signal });
+    return committed.rowCount;
+  });
   same<typeof result, number>(true);
 
   const limited: DescribeOptions = { statement_timeout: 10000 };

@@ -74,7 +74,7 @@ function checkBlock(pipeline, request, before) {
   const { scopes, status } = pipeline;
   const { scope, controlsBlock } = request;
   const { outermost } = scope;
-  if (status === 'E' && before !== 'E') outermost.failure = request.error;
+  if (status === 'E' && before !== 'E') outermost.fail(request.error);
   let mustUndo = status !== 'I'; // a block is open that should not be
   if (!scope.block) mustUndo &&= before === 'I' && !controlsBlock;
   else if (request.endsScope) mustUndo &&= controlsBlock;

@@ -247,7 +247,6 @@ class Flight {
 
   /** @throws {UsageError} if a statement would end or outlive the settings that it runs with, or outlive its scope */
   checkStatement(text) {
-    if (this.endsScope) return;
     const { scope } = this;
     (this.settings ?? scope?.settings)?.refuseEscaping(this.simple ? undefined : text, scope.block);
     if (scope?.block && PREPARES.test(text)) throw new UsageError(PREPARED, '0A000');

@@ -64,7 +64,8 @@ function giveUpAll(scope, error) {
   while (scopes.active.isInside(scope)) scopes.leave(scopes.active, error);
   scopes.rejectWaiting(scope, () => again(error));
   for (let each = pipeline.head; each !== null; each = each.next) {
-    if (!each.endsScope && (each.scope === scope || each.scope.isInside(scope))) giveUp(each, again(error));
+    if (!(each.endsScope && each.simple) && (each.scope === scope || each.scope.isInside(scope)))
+      giveUp(each, again(error));
   }
 }
 

@@ -22,7 +22,7 @@ const { mayResend } = require('./flight');
 const { Phase, Scope, Scopes } = require('./scope');
 const { beginningOf } = require('./sql');
 const { Statements } = require('./statements');
-const { channel, trace, traceBegins } = require('./tracing');
+const { channel, trace, traceControls } = require('./tracing');
 
 const { CommandComplete, ErrorResponse, NoticeResponse, NotificationResponse, ParameterStatus, ReadyForQuery } =
   backend;
@@ -365,11 +365,12 @@ class Pipeline {
     const begins = scope.begin !== undefined;
     if (begins) statements.lastParsed = undefined;
     try {
+      const holds = flight.hold > 0;
       const before = begins || settings !== undefined ? scope.commandsBefore(flight) : NONE;
       if (before.length > 0) flight.commands = before.concat(flight.commands ?? flight);
       const { commands } = flight;
       if (commands === undefined) flight.write(writer, statements, flight);
-      else flight.writeFrom(0, writer, statements, begins ? before.length : 0);
+      else flight.writeFrom(0, writer, statements, begins && !holds ? before.length : 0);
       if (!flight.simple && flight.rest === undefined) writer.sync();
       if (begins && flight.hold === 0) flight.hold = before.length;
     } catch (error) {
@@ -392,8 +393,8 @@ class Pipeline {
     flight.call?.sent();
     if (begins) {
       for (let each = scope; each !== null; each = each.parent) each.begin = undefined;
-      if (channel.hasSubscribers) traceBegins(flight, this);
     }
+    if (flight.commands !== undefined && channel.hasSubscribers) traceControls(flight, this);
     this.flush();
     if (flight.behind !== undefined) this.send(flight.behind);
   }

@@ -58,6 +58,8 @@ const PLAIN = Object.freeze({ format: 0, cache: true, paramTypes: undefined });
  * @property {number[]|undefined} paramTypes
  */
 
+const UNCACHED = Object.freeze({ ...PLAIN, cache: false });
+
 /** @returns {Execution} a copy, since options are the caller's */
 const executionOf = ({ format = 0, cache = true, paramTypes }) =>
   format === 0 && cache && paramTypes === undefined ? PLAIN : { format, cache, paramTypes };
@@ -258,4 +260,4 @@ QueryRequest.prototype.hasList = false;
 class InternalQuery extends QueryRequest {}
 InternalQuery.prototype.internal = true;
 
-module.exports = { DISCARD, InternalQuery, PLAIN, QueryRequest, executionOf, waitsForTypes };
+module.exports = { DISCARD, InternalQuery, PLAIN, QueryRequest, UNCACHED, executionOf, waitsForTypes };

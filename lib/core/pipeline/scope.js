@@ -3,13 +3,11 @@
 const { UsageError } = require('../protocol');
 const { again, withQuery } = require('./errors');
 const { waitsForItself } = require('./inside');
-const { DISCARD, InternalQuery, PLAIN, executionOf } = require('./query');
+const { DISCARD, InternalQuery, PLAIN, UNCACHED } = require('./query');
 
 const IN_BLOCK = 'settings of with() would last to the end of the block that a query has begun: use transaction()';
 
 const IN_ANOTHER = 'cannot begin in the block that a query has begun: end that first by COMMIT or ROLLBACK';
-
-const UNCACHED = executionOf({ cache: false });
 
 const nothing = () => {};
 
@@ -90,6 +88,11 @@ class Scope {
 
   advance(phase) {
     this.phase = Math.max(this.phase, phase);
+  }
+
+  /** @param {Error} error why the block of the transaction has failed */
+  fail(error) {
+    this.failure = error;
   }
 
   /** That of the transaction: of its savepoints, this may be one. */

@@ -153,8 +153,8 @@ function traceAbove(text, run) {
   );
 }
 
-/** Publishes each BEGIN and SAVEPOINT in front of a request, but not the settings. */
-function traceBegins({ commands }, pipeline) {
+/** Publishes BEGIN, SAVEPOINT, COMMIT and RELEASE in the flight of a request, but not the settings. */
+function traceControls({ commands }, pipeline) {
   for (const command of commands) {
     if (!command.internal || command.receiver === DISCARD) continue;
     const call = new Call(command, pipeline);
@@ -203,4 +203,4 @@ async function traceWait(text, run) {
   }
 }
 
-module.exports = { channel, debug, trace, traceAbove, traceCall, traceBegins, traceWait };
+module.exports = { channel, debug, trace, traceAbove, traceCall, traceControls, traceWait };

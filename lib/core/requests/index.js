@@ -30,6 +30,7 @@ class Common {
 module.exports = Object.assign(
   late({
     BatchRequest: () => require('./batch').BatchRequest,
+    CommitRequest: () => require('./commit').CommitRequest,
     CopyInRequest: () => require('./copy').CopyInRequest,
     CopyOutRequest: () => require('./copy').CopyOutRequest,
     DescribeRequest: () => require('./describe').DescribeRequest,
