@@ -1,11 +1,12 @@
 // The platform's functions for strings and bytes, here a browser's.
 
-// A byte order mark is an ordinary character.
-const utf8 = new TextDecoder('utf-8', { ignoreBOM: true });
+let utf8; // Jest's jsdom has none
 
-/** Decodes UTF-8; invalid bytes become U+FFFD. */
+/** Decodes UTF-8; invalid bytes become U+FFFD, and a byte order mark is an ordinary character. */
 // Node's Buffers have `utf8Slice`.
-export const text = (bytes, start, end) => bytes.utf8Slice?.(start, end) ?? utf8.decode(bytes.subarray(start, end));
+export const text = (bytes, start, end) =>
+  bytes.utf8Slice?.(start, end) ??
+  (utf8 ??= new TextDecoder('utf-8', { ignoreBOM: true })).decode(bytes.subarray(start, end));
 
 /** A column with this decoder is read like one without. */
 text.plain = true;
