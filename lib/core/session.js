@@ -13,6 +13,7 @@ const {
   copyDirection,
   handOut,
   needOf,
+  ofInput,
   promised,
   send
 } = require('./pipeline');
@@ -96,7 +97,7 @@ class Session extends EventEmitter {
         typeof format === 'object' && format !== null ? format : byPosition(values, format, cache, target)
       );
     } catch (error) {
-      return Promise.reject(error);
+      return Promise.reject(ofInput(error, Session.prototype.query));
     }
   }
 
@@ -209,6 +210,14 @@ class Session extends EventEmitter {
    * run beside it.
    */
   cursor(text, values, options) {
+    try {
+      return this.#cursor(text, values, options);
+    } catch (error) {
+      throw ofInput(error, Session.prototype.cursor);
+    }
+  }
+
+  #cursor(text, values, options) {
     [text, values, options] = statementOf(this.#lease, text, values, options);
     checkOptions(options, NAMES.cursor);
     this.#checkOpen();

@@ -150,6 +150,7 @@ class Transaction {
       tooLong('transaction'),
       () => (this.#last === undefined ? scope.phase >= Phase.COMMITTING : this.#last.state !== State.Waiting)
     );
+    let isCommitting = false;
     try {
       await this.#until(this.#entered);
       if (scope.refused !== null) throw scope.refused();
@@ -157,12 +158,14 @@ class Transaction {
         onLeft?.(scope);
         this.#refuse(OVER);
       });
+      isCommitting = true;
       await this.#commit();
       return result;
     } catch (error) {
       await this.#undo();
-      // A timer's error, or one for all lost requests, does not show the awaiting caller.
-      return error !== undefined && error === this.#interruption ? outcome({ error }) : Promise.reject(error);
+      // The error of a timer, of all lost requests or of COMMIT does not show the awaiting caller.
+      const isOwn = isCommitting || (error !== undefined && error === this.#interruption);
+      return isOwn ? outcome({ error }) : Promise.reject(error);
     } finally {
       unwatch();
       if (!this.#isEnding) pipeline.end(scope);

@@ -202,13 +202,19 @@ function isStale({ code, routine }, parses) {
   );
 }
 
+/** An error of the input of a call, with the stack of the call: ten lines, see again(). */
+function ofInput(error, hide) {
+  if (isOurs(error) || error instanceof TypeError || error instanceof RangeError)
+    Error.captureStackTrace?.(error, hide);
+  return error;
+}
+
 /** @returns {Promise} the work's; it rejects if the work throws because of its input */
 function promised(work) {
   try {
     return work();
   } catch (error) {
-    if (isOurs(error)) Error.captureStackTrace?.(error, promised); // ten lines, see again()
-    return Promise.reject(error);
+    return Promise.reject(ofInput(error, promised));
   }
 }
 
@@ -264,6 +270,7 @@ module.exports = {
   isTermination,
   lossErrors,
   noteCancelled,
+  ofInput,
   promised,
   rejectAgain,
   showAwaiting,

@@ -1,0 +1,53 @@
+'use strict';
+
+const assert = require('node:assert/strict');
+const { PassThrough } = require('node:stream');
+const { SESSIONS, table } = require('./kit');
+
+/** Failures, by what a text and its values are. */
+const FAILURES = {
+  'a bad value': ['SELECT $1', [new Map()]],
+  'a bad value deep inside': ['SELECT $1', [[[[new Map()]]]]],
+  'an error of the server': ['SELECT 1 / 0', []]
+};
+
+const METHODS = {
+  query: (on, text, values) => on.query(text, values),
+  'query with options': (on, text, values) => on.query(text, values, { alone: true }),
+  batch: (on, text, values) => on.batch([['SELECT 1'], [text, values]]),
+  queryTo: (on, text, values) => on.queryTo(new PassThrough(), text, values),
+  transaction: (on, text, values) => on.transaction(async tx => tx.query(text, values)),
+  cursor: async (on, text, values) => on.cursor(text, values).next()
+};
+
+table(
+  'A stack names the caller that awaits:',
+  { method: METHODS, session: SESSIONS, failure: FAILURES },
+  async (ask, session, [text, values]) => {
+    async function readsUsers(on) {
+      await ask(on, text, values);
+    }
+    let error;
+    await session(on => readsUsers(on).catch(given => (error = given))).catch(() => {}); // the transaction has failed
+    assert.ok(error instanceof Error, 'it does not fail');
+    // Node.js shows ten frames, Mocha all.
+    assert.match(error.stack.split('\n').slice(0, 11).join('\n'), /readsUsers/, error.stack);
+    assert.ok(error.stack.startsWith(`${error.name}: ${error.message}`), 'the stack has another message');
+  }
+);
+
+describe('The stack of a COMMIT that fails', () => {
+  for (const [name, session] of Object.entries(SESSIONS))
+    if (!name.startsWith('transaction'))
+      it(`names the caller of transaction(): ${name}`, async () => {
+        async function buysTwice(on) {
+          await on.transaction(async tx => {
+            await tx.query('CREATE TEMP TABLE bought (id int UNIQUE DEFERRABLE INITIALLY DEFERRED) ON COMMIT DROP');
+            await tx.query('INSERT INTO bought VALUES (1), (1)');
+          });
+        }
+        await session(on =>
+          assert.rejects(buysTwice(on), error => error.code === '23505' && /buysTwice/.test(error.stack))
+        );
+      });
+});
