@@ -1629,7 +1629,8 @@ export interface Config<D extends boolean = true> extends Partial<Record<Runtime
   /** Default: the newest. Variable: PGSSLMAXPROTOCOLVERSION. */
   ssl_max_protocol_version?: Choice<'TLSv1' | 'TLSv1.1' | 'TLSv1.2' | 'TLSv1.3'>;
   /**
-   * Options of tls.connect; true: TLS with certificate verification; false: no TLS. Default: according to `sslmode`.
+   * Options of tls.connect; true: TLS with certificate verification, unless NODE_TLS_REJECT_UNAUTHORIZED is 0 as for
+   * tls.connect; false: no TLS. Default: according to `sslmode`.
    */
   ssl?: ConnectionOptions | boolean | null | undefined;
   /**
