@@ -215,7 +215,7 @@ export function rowClass(type) {
         return read(this[CHUNK](), this[OFFSET], index, null);
       },
       set() {
-        throw new TypeError(`a row cannot be changed: assign ${name} to the object that toObject() makes`);
+        throw new TypeError(`rows are read-only: ${name}`);
       },
       configurable: true,
       enumerable

@@ -45,29 +45,12 @@ const arrayText = decode => (bytes, start, end) => {
   return values;
 };
 
-/** Reads the content of a binary value: numbers, and values behind their lengths. */
-function itemsOf(bytes, pos, end) {
-  const take = length => {
-    pos += length;
-    valid(length >= 0 && pos <= end);
-    return pos - length;
-  };
-  const number = () => int32(bytes, take(4));
-  return {
-    number,
-    rest: () => end - pos,
-    /** @returns {*} null for NULL */
-    value(decode, typeOid) {
-      const length = number();
-      return length === -1 ? null : decode(bytes, take(length), pos, typeOid);
-    },
-    list(next) {
-      const values = [];
-      for (let count = number(); count > 0; count--) values.push(next());
-      valid(pos === end);
-      return values;
-    }
-  };
+/** @returns {number} the end of the value behind a length word, which is -1 for NULL */
+function endOfItem(bytes, pos, end) {
+  const size = int32(bytes, pos);
+  const to = pos + 4 + Math.max(size, 0);
+  valid(size > -2 && to <= end);
+  return to;
 }
 
 /**
@@ -75,23 +58,28 @@ function itemsOf(bytes, pos, end) {
  * dimension, then the elements.
  */
 function readArray(bytes, start, end, decode) {
-  const items = itemsOf(bytes, start, end);
-  const dimensions = items.number();
-  valid(dimensions >= 0 && dimensions < 7);
-  items.number();
-  const typeOid = items.number() >>> 0;
-  const lengths = [];
-  while (lengths.length < dimensions) {
-    lengths.push(items.number());
-    items.number(); // its lower bound
-  }
-  const array = ([length, ...inner]) => {
+  const dimensions = int32(bytes, start);
+  const typeOid = int32(bytes, start + 8) >>> 0;
+  let pos = start + 12 + 8 * dimensions;
+  valid(dimensions >>> 0 < 7 && pos <= end);
+  const array = at => {
+    const values = [];
+    const isLast = (at += 8) === start + 4 + 8 * dimensions;
+    const length = int32(bytes, at);
     // An empty dimension is never sent. One longer than its bytes would only cost memory.
-    valid(length > 0 && length <= items.rest() / 4);
-    return Array.from({ length }, () => (inner.length > 0 ? array(inner) : items.value(decode, typeOid)));
+    valid(length > 0 && length <= (end - pos) / 4);
+    while (values.length < length) {
+      if (!isLast) values.push(array(at));
+      else {
+        const to = endOfItem(bytes, pos, end);
+        values.push(bytes[pos] > 127 ? null : decode(bytes, pos + 4, to, typeOid));
+        pos = to;
+      }
+    }
+    return values;
   };
-  const values = dimensions > 0 ? array(lengths) : [];
-  valid(items.rest() === 0);
+  const values = dimensions ? array(start + 4) : [];
+  valid(pos === end);
   return values;
 }
 
@@ -112,12 +100,15 @@ const quote = string => (/^$|[ \t-\r"\\,()[\]]/.test(string) ? `"${string.replac
  * @returns {Decoder} of a binary range to text, as `[1,10)`
  */
 export const range = decode => (bytes, start, end) => {
-  valid(start < end);
-  const flags = bytes[start]; // 1 empty, 2 and 4 lower and upper included, 8 and 16 lower and upper infinite
-  const items = itemsOf(bytes, start + 1, end);
-  const bound = infinite => (flags & (infinite | 1) ? '' : quote(String(items.value(decode))));
+  const flags = bytes[start++]; // 1 empty, 2 and 4 lower and upper included, 8 and 16 lower and upper infinite
+  const bound = infinite => {
+    if (flags & (infinite | 1)) return '';
+    const from = start + 4;
+    start = endOfItem(bytes, start, end);
+    return quote(String(decode(bytes, from, start)));
+  };
   const string = `${flags & 2 ? '[' : '('}${bound(8)},${bound(16)}${flags & 4 ? ']' : ')'}`;
-  valid(items.rest() === 0);
+  valid(start === end);
   return flags & 1 ? 'empty' : string;
 };
 
@@ -125,9 +116,14 @@ export const range = decode => (bytes, start, end) => {
  * @param {Decoder} decode of a binary range
  * @returns {Decoder} of a binary multirange to text, as `{[1,3),[5,7)}`
  */
-export const multirange =
-  decode =>
-  (...place) => {
-    const { list, value } = itemsOf(...place);
-    return `{${list(() => value(decode))}}`;
-  };
+export const multirange = decode => (bytes, start, end) => {
+  const values = [];
+  let count = int32(bytes, start);
+  for (start += 4; count > 0; count--) {
+    const from = start + 4;
+    start = endOfItem(bytes, start, end);
+    values.push(decode(bytes, from, start));
+  }
+  valid(start === end);
+  return `{${values}}`;
+};

@@ -1,6 +1,7 @@
 'use strict';
 
 const { kindOf, protocolError } = require('../protocol');
+const { writing } = require('./binary');
 
 /** Hexadecimal bytea is read in parts of so many digits, since V8 has no strings of more than 512 MB. */
 const PART = 65536;
@@ -77,6 +78,30 @@ const types = () => require('../../../client-parser/types.js');
 
 const { latin1Slice } = Buffer.prototype;
 
+/** OIDs of the arrays of types that have decoders of their own in Node.js. */
+const ARRAYS = {
+  17: 1001,
+  650: 651,
+  774: 775,
+  700: 1021,
+  829: 1040,
+  869: 1041,
+  1082: 1182,
+  1083: 1183,
+  1114: 1115,
+  1186: 1187,
+  1266: 1270,
+  1700: 1231,
+  2950: 2951,
+  3904: 3905,
+  3906: 3907,
+  3908: 3909,
+  3910: 3911,
+  3912: 3913,
+  4451: 6150,
+  4535: 6155
+};
+
 const [BACKSLASH, x] = Buffer.from('\\x');
 
 /** Decoders of bytea to Buffers of their own. */
@@ -105,8 +130,9 @@ function byteaDecoders([asText]) {
  */
 function makeDecoders() {
   const { arrayOf, decoders } = types();
-  const bytea = byteaDecoders(decoders[17]);
-  return { ...decoders, 17: bytea, 1001: arrayOf(bytea) };
+  const own = { 17: byteaDecoders(decoders[17]), ...writing(decoders) };
+  const arrays = Object.keys(own).map(oid => [ARRAYS[oid], arrayOf(own[oid])]);
+  return { ...decoders, ...own, ...Object.fromEntries(arrays) };
 }
 
 let decoders;

@@ -2,6 +2,7 @@
 
 const { UsageError, backend, decodeCommandComplete, decodeCopyResponse, protocolError } = require('../protocol');
 const { Chunk, arrayAt, int32, objectAt, rowClass } = require('../../../client-parser/datarow.js');
+const { isWritten, makeRows } = require('./binary');
 const decoding = require('./decode');
 const { RowParser } = require('./row-parser');
 
@@ -175,8 +176,10 @@ class RowReader {
   _make(make) {
     const list = [];
     for (let chunk = this._first; chunk !== null; chunk = chunk.next) {
-      const { bytes, end } = chunk;
-      for (let at = chunk.start; at < end; at += 1 + int32(bytes, at + 1)) list.push(rowAt(chunk, at, make));
+      const { bytes, end, type } = chunk;
+      if (type !== null && make !== structAt && (make === arrayAt || type.Shape !== undefined) && isWritten(type))
+        makeRows(chunk, list, make === objectAt);
+      else for (let at = chunk.start; at < end; at += 1 + int32(bytes, at + 1)) list.push(rowAt(chunk, at, make));
       chunk.text = ''; // frees the string
     }
     return list;

@@ -1,0 +1,135 @@
+'use strict';
+
+const assert = require('node:assert/strict');
+const { decoders } = require('../../..');
+const pages = require('../../../client-parser/types.js').decoders;
+const { connected } = require('../../support');
+const { seeded } = require('../../support/kit');
+
+/** Bytes of a value of each type that has a decoder of its own in Node.js: random, or of values that are common. */
+const VALUES = {
+  650: random => address(random),
+  700: random => float(random),
+  774: random => bytes(random, 8),
+  829: random => bytes(random, 6),
+  869: random => address(random),
+  1082: random => number(random, 4),
+  1083: random => number(random, 8),
+  1114: random => number(random, 8),
+  1186: random => Buffer.concat([number(random, 8), number(random, 4), number(random, 4)]),
+  1266: random => Buffer.concat([number(random, 8), number(random, 4)]),
+  1700: random => digits(random),
+  2950: random => bytes(random, 16),
+  3904: random => range(random, number(random, 4), number(random, 4)),
+  3906: random => range(random, digits(random), digits(random)),
+  3908: random => range(random, number(random, 8), number(random, 8)),
+  3910: random => range(random, number(random, 8), number(random, 8)),
+  3912: random => range(random, number(random, 4), number(random, 4)),
+  4451: random => ranges(random),
+  4535: random => ranges(random)
+};
+
+function bytes(random, length) {
+  return Buffer.from(
+    Array.from({ length }, () => (random.chance(0.2) ? random.pick([0, 127, 128, 255]) : random.below(256)))
+  );
+}
+
+/** Any number, a small one, or a limit. */
+function number(random, size) {
+  const any = bytes(random, size);
+  if (random.chance(0.1)) return Buffer.alloc(size).fill(255, 1).fill(127, 0, 1); // infinity
+  if (random.chance(0.1)) return Buffer.alloc(size).fill(128, 0, 1); // -infinity
+  return random.chance(0.7) ? any.fill(random.pick([0, 255]), 0, random.below(size)) : any;
+}
+
+function digits(random) {
+  const count = random.below(6);
+  const value = Buffer.alloc(8 + 2 * count);
+  value.writeUInt16BE(count);
+  value.writeInt16BE(random.below(9) - 4, 2);
+  value.writeUInt16BE(random.pick([0, 0, 0x4000, 0x4000, 0xc000, 0xd000, 0xf000]), 4);
+  value.writeUInt16BE(random.chance(0.9) ? random.below(20) : random.below(200), 6);
+  for (let i = 0; i < count; i++) value.writeUInt16BE(random.chance(0.7) ? random.below(10000) : 0, 8 + 2 * i);
+  return value;
+}
+
+function float(random) {
+  const value = Buffer.alloc(4);
+  value.writeFloatBE(
+    random.pick([random.below(1e6) / 100, random.below(1e9) / 1e6, 2 ** random.below(30), -random.below(1e8) / 8])
+  );
+  return random.chance(0.3) ? bytes(random, 4) : value;
+}
+
+function address(random) {
+  if (random.chance(0.5)) return Buffer.from([2, random.below(33), random.below(2), 4, ...bytes(random, 4)]);
+  const value = Buffer.from([3, random.below(129), random.below(2), 16, ...bytes(random, 16)]);
+  const from = 4 + 2 * random.below(8);
+  if (random.chance(0.5)) value.fill(0, from, Math.min(20, from + 2 * random.below(9)));
+  if (random.chance(0.3)) value.fill(0, 4, 14);
+  return random.chance(0.3) ? value.fill(255, 14, 16) : value;
+}
+
+const item = value => Buffer.concat([Buffer.from([0, 0, 0, value.length]), value]);
+
+function range(random, lower, upper) {
+  const flags = random.chance(0.1) ? 1 : random.below(16) * 2;
+  return Buffer.concat([
+    Buffer.from([flags]),
+    flags & 9 ? Buffer.alloc(0) : item(lower),
+    flags & 17 ? Buffer.alloc(0) : item(upper)
+  ]);
+}
+
+function ranges(random) {
+  const count = random.below(4);
+  const all = Array.from({ length: count }, () => item(range(random, number(random, 4), number(random, 4))));
+  return Buffer.concat([Buffer.from([0, 0, 0, count]), ...all]);
+}
+
+function attempt(decode, value) {
+  try {
+    return decode(value, 0, value.length);
+  } catch (error) {
+    return error.message.includes('malformed');
+  }
+}
+
+describe('Decoders of binary values in Node.js', () => {
+  for (const oid of Object.keys(VALUES)) {
+    it(`make what those of pages make of ${oid}, and take no other bytes`, () => {
+      const random = seeded(Number(oid));
+      for (let i = 0; i < 3000; i++) {
+        let value = VALUES[oid](random);
+        if (random.chance(0.05)) value = value.subarray(0, random.below(value.length + 1));
+        assert.deepEqual(attempt(decoders[oid][1], value), attempt(pages[oid][1], value), value.toString('hex'));
+      }
+    });
+  }
+
+  it('make the same values of whole rows, of single ones and of arrays, with NULLs and values without a fast way in between', async () => {
+    const client = await connected({ TimeZone: 'UTC' });
+    const text = `SELECT CASE WHEN n % 7 > 0 THEN md5(n::text)::uuid END AS a, n * interval '1.5 s' AS b, (n * 1e30)::numeric AS c,
+      CASE WHEN n % 5 > 0 THEN n / 3.0 ELSE 'NaN' END AS d, '2020-01-01'::timestamp + n * interval '1000 day 1 ms' AS e, n AS f,
+      ARRAY['1999-01-01'::date + n, NULL] AS g, ARRAY[ARRAY[n], ARRAY[-n]] AS h, '::1'::inet + n AS i FROM generate_series(1, 3000) n`;
+    const [one, other] = [await client.query(text), await client.query(text, [], { format: 1 })];
+    assert.deepEqual(other.objects, one.objects);
+    assert.deepEqual(other.arrays, one.arrays);
+    assert.deepEqual(
+      [...other.structs].map(row => row.toObject()),
+      one.objects
+    );
+    assert.deepEqual(
+      other.structs.map(row => row.e),
+      one.objects.map(({ e }) => e)
+    );
+  });
+
+  it('refuse rows whose columns are longer than they are', async () => {
+    const client = await connected();
+    const result = await client.query("SELECT '00000000-0000-0000-0000-000000000000'::uuid AS a", [], { format: 1 });
+    result._first.bytes.writeInt32BE(1000, result._first.start + 7);
+    assert.throws(() => result.objects, { code: '08P01' });
+  });
+});
