@@ -1,6 +1,6 @@
 'use strict';
 
-const { Writable, addAbortSignal } = require('node:stream');
+const { Writable } = require('node:stream');
 const { AbortError, State, TimeoutError, checkText, kindOf } = require('../protocol');
 const {
   CloseRequest,
@@ -11,6 +11,7 @@ const {
   own,
   promised,
   submitIn,
+  watchSignal,
   watchStall
 } = require('../pipeline');
 const { STALL_TIMEOUT } = require('../options');
@@ -60,8 +61,9 @@ class CopyFrom extends Writable {
     this.#request.caller = callerOf(CopyFrom);
     if (stall_timeout > 0) this.#sent.then(() => this.#watchSource(stall_timeout));
     // pipeline() leaves the error of a destroyed stream uncaught.
-    if (signal?.aborted) return void process.nextTick(addAbortSignal, signal, this);
-    if (signal !== undefined) addAbortSignal(signal, this);
+    const abort = error => this.destroy(error);
+    if (signal?.aborted) return void process.nextTick(abort, new AbortError('the query was aborted', signal.reason));
+    if (signal !== undefined) this.once('close', watchSignal(signal, abort));
     const run = (scope, client, limits) => {
       if (this.destroyed) throw new AbortError('the stream was destroyed');
       // Behind BEGIN in one flight, pgcat stores the rows of a block that is rolled back, and Pgpool-II answers no

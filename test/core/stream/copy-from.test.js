@@ -1,7 +1,7 @@
 'use strict';
 
 const assert = require('node:assert/strict');
-const { once } = require('node:events');
+const { getEventListeners, once } = require('node:events');
 const net = require('node:net');
 const { Readable } = require('node:stream');
 const { finished, pipeline } = require('node:stream/promises');
@@ -456,5 +456,23 @@ describe('copyFrom', () => {
         await killed;
       }
     });
+  });
+});
+
+describe('One signal for many copyFrom', () => {
+  it('has one listener, and Node.js warns of nothing', async () => {
+    const client = await connected();
+    await client.query('CREATE TEMP TABLE many (i int)');
+    const { signal } = new AbortController();
+    const warnings = [];
+    const listen = warning => warnings.push(warning.message);
+    process.on('warning', listen);
+    const streams = Array.from({ length: 20 }, () => client.copyFrom('COPY many FROM STDIN', { signal }));
+    assert.equal(getEventListeners(signal, 'abort').length, 1);
+    await Promise.all(streams.map(stream => pipeline(['1\n'], stream)));
+    await new Promise(setImmediate);
+    process.off('warning', listen);
+    assert.deepEqual(warnings, []);
+    assert.equal(getEventListeners(signal, 'abort').length, 0);
   });
 });
