@@ -16,7 +16,10 @@ const METHODS = {
   'query with options': (on, text, values) => on.query(text, values, { alone: true }),
   batch: (on, text, values) => on.batch([['SELECT 1'], [text, values]]),
   queryTo: (on, text, values) => on.queryTo(new PassThrough(), text, values),
-  transaction: (on, text, values) => on.transaction(async tx => tx.query(text, values)),
+  transaction: (on, text, values) =>
+    on.transaction(async function readsUsersInside(tx) {
+      await tx.query(text, values);
+    }),
   cursor: async (on, text, values) => on.cursor(text, values).next()
 };
 
