@@ -1,4 +1,4 @@
-import { octets, scratch } from './text.js';
+import { isBytes, octets, scratch, view } from './text.js';
 
 const encoder = new TextEncoder();
 
@@ -9,12 +9,12 @@ function numberBytes(method, value, size) {
 
 /**
  * The binary format of a value: boolean → bool, integer of 32 bits → int4, other number → float4, bigint → int8, string
- * → text, Uint8Array → bytea, other object → json.
+ * → text, an ArrayBuffer or a view of one → bytea, other object → json.
  * @returns {Uint8Array|null|undefined} null for null, undefined for other values
  */
 function serialize(value) {
   if (value === null) return null;
-  if (ArrayBuffer.isView(value)) return Uint8Array.from(value);
+  if (isBytes(value)) return view(value).slice();
   switch (typeof value) {
     case 'boolean':
       return Uint8Array.of(+value);

@@ -272,7 +272,7 @@ describe('A statement that fails', () => {
       [
         'SELECT enum_range(NULL::isolated_mood)',
         "DROP TYPE isolated_mood; CREATE TYPE isolated_mood AS ENUM ('well')",
-        [['{well}']]
+        [[['well']]]
       ]
     ]) {
       for (let i = 0; i < 3; i++) await client.query(text);

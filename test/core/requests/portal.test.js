@@ -2,7 +2,7 @@
 
 const assert = require('node:assert/strict');
 const { Readable } = require('node:stream');
-const { Client } = require('../../..');
+const { Client, RowReader } = require('../../..');
 const { connected, proxied, hex } = require('../../support');
 
 /** What getResults gives until the query is over: `[rows, cmd]` of each part. */
@@ -268,7 +268,7 @@ describe('sync', () => {
     client.query('SELECT pg_sleep(0.05)').then(() => {
       over = true;
     });
-    const stream = { any: 'thing' };
+    const stream = new RowReader();
     assert.equal(await client.sync(stream), stream);
     assert.equal(over, true);
   });
