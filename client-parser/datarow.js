@@ -215,7 +215,7 @@ export function rowClass(type) {
         return read(this[CHUNK](), this[OFFSET], index, null);
       },
       set() {
-        throw new TypeError(`rows are read-only: ${name}`);
+        throw TypeError('change toObject()');
       },
       configurable: true,
       enumerable

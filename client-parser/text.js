@@ -1,12 +1,12 @@
 // The platform's functions for strings and bytes, here a browser's.
 
-let utf8; // Jest's jsdom has none
+let utf8;
 
 /** Decodes UTF-8; invalid bytes become U+FFFD, and a byte order mark is an ordinary character. */
-// Node's Buffers have `utf8Slice`.
+// Node's Buffers have `utf8Slice`; Jest's jsdom has no TextDecoder.
 export const text = (bytes, start, end) =>
   bytes.utf8Slice?.(start, end) ??
-  (utf8 ??= new TextDecoder('utf-8', { ignoreBOM: true })).decode(bytes.subarray(start, end));
+  (utf8 ||= new TextDecoder('utf8', { ignoreBOM: true })).decode(bytes.subarray(start, end));
 
 /** A column with this decoder is read like one without. */
 text.plain = true;
