@@ -196,6 +196,8 @@ class Flight {
     else if (command.state === State.Done) {
       command.call?.over();
       if (++this.at === this.hold) pipeline.letFollow(this);
+      // Nothing but its own command is left, whose messages need no look at the list.
+      if (this.commands[this.at] === this && this.call === undefined) this.commands = undefined;
     }
   }
 
