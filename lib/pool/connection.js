@@ -210,7 +210,8 @@ class Connection {
   async restore(reset) {
     const { client } = this;
     try {
-      if (!this.isClear) await client.sync();
+      // A listener of `connect` may ask again when it has its answer.
+      for (; !this.isClear; this.since = performance.now()) await client.sync();
       if (this.isOwned && client.transactionStatus !== 'I') await client.query('ROLLBACK');
       if (reset) await client.query('DISCARD ALL', [], { cache: false });
     } catch {

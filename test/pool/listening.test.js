@@ -76,7 +76,8 @@ describe('The listening of a pool', () => {
       });
       while (first === undefined) await server.sql("NOTIFY news, 'behind'");
       assert.equal(first.missed, true);
-      while ((await news.next()).value.missed);
+      await server.sql(`NOTIFY news, 'last of ${i}'`);
+      while ((await news.next()).value.payload !== `last of ${i}`);
     }
     await pool.end();
     await proxy.stop();
