@@ -30,7 +30,9 @@ const stream = () => later.stream;
 /** The options of kig/quickgres 0.4's form. */
 function byPosition(values, format, cache, target) {
   checkValues(values); // query(text, 1, 2) has no format
-  return { format, cache, stream: target };
+  const options = { format, cache, stream: target };
+  if (!((format === 0 || format === 1) && typeof cache === 'boolean')) checkOptions(options, NAMES.query);
+  return options;
 }
 
 /** @throws {TypeError} for `idempotent` of a request with a stream */
@@ -91,11 +93,10 @@ class Session extends EventEmitter {
         return scope === null
           ? this.#plain(text, values)
           : scope.pipeline.submit(new QueryRequest(text, values), scope);
-      return this.#query(
-        text,
-        values,
-        typeof format === 'object' && format !== null ? format : byPosition(values, format, cache, target)
-      );
+      if (typeof format !== 'object' || format === null)
+        return this.#query(text, values, byPosition(values, format, cache, target));
+      checkOptions(format, NAMES.query);
+      return this.#query(text, values, format);
     } catch (error) {
       return Promise.reject(ofInput(error, Session.prototype.query));
     }
@@ -108,7 +109,6 @@ class Session extends EventEmitter {
   }
 
   #query(text, values, options) {
-    checkOptions(options, NAMES.query);
     const { decode, names, stream: target, buffer } = options;
     const receiver = target === undefined ? undefined : stream().receiverFor(target, buffer);
     const takes = () =>
@@ -116,11 +116,12 @@ class Session extends EventEmitter {
     if (typeof text === 'string' && copyDirection(text) === 'in')
       return handOut(this.copyIn(text, values, takes(), options));
     const checked = this.#lease.keep(text, values);
+    if (target !== undefined) {
+      checkRepeated(options);
+      return stream().queryInto(this.#lease, receiver, text, checked, options);
+    }
     const execution = requests.executionOf(options);
-    const make = () => new QueryRequest(text, checked, execution, takes());
-    if (target === undefined) return send(this.#lease, needOf(options), options, make, text);
-    checkRepeated(options);
-    return stream().queryInto(this.#lease, receiver, make, options);
+    return send(this.#lease, needOf(options), options, () => new QueryRequest(text, checked, execution, takes()), text);
   }
 
   /** @private Begins a COPY FROM STDIN, for which only a Client has steps. */
@@ -265,7 +266,7 @@ class Session extends EventEmitter {
     return promised(() => {
       [text, values, options] = statementOf(this.#lease, text, values, options);
       checkOptions(options, NAMES.queryTo);
-      return handOut(stream().queryTo(this.#lease, target, text, values, options));
+      return stream().queryTo(this.#lease, target, text, values, options);
     });
   }
 

@@ -1,6 +1,7 @@
 'use strict';
 
 const { isFollowed, tookNothing } = require('../pipeline');
+const { RowReader } = require('../rows');
 const { after } = require('../timer');
 
 /** Milliseconds for which a target may take nothing while other requests wait for the connection. */
@@ -15,6 +16,8 @@ class Backlog {
   bytes = 0;
   /** @type {Block|undefined} memory that serves one result after another */
   block = undefined;
+  /** Reads command tags: it remembers the last one, see Memory. */
+  command = new RowReader();
   /** @type {Sink|undefined} has rows of the bytes that are being read */
   unflushed = undefined;
   #pipeline;

@@ -1,8 +1,7 @@
 'use strict';
 
 const {
-  backend: { CommandComplete, EmptyQueryResponse, PortalSuspended },
-  decodeCommandComplete
+  backend: { CommandComplete, EmptyQueryResponse, PortalSuspended }
 } = require('../protocol');
 const { BUFFER } = require('../options');
 const { giveUp } = require('../pipeline');
@@ -120,7 +119,11 @@ class Sink {
   }
 
   receive(type, buf, start, end) {
-    if (type === CommandComplete) ({ cmd: this.cmd, rowCount: this.rowCount } = decodeCommandComplete(buf, start, end));
+    if (type === CommandComplete) {
+      const { command } = this.#backlog;
+      command.receive(type, buf, start, end);
+      ({ cmd: this.cmd, rowCount: this.rowCount } = command);
+    }
     this.#encoder.message(this, buf, start, end);
     if (type === CommandComplete || type === EmptyQueryResponse || type === PortalSuspended) this.#finish();
   }
