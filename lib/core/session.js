@@ -24,7 +24,7 @@ const { RowReader, readingOf } = require('./rows');
 const { QueryRequest } = requests;
 
 // What a plain query does not need is loaded late.
-const later = late({ stream: () => require('./stream') });
+const later = late({ settings: () => require('./settings'), stream: () => require('./stream') });
 const stream = () => later.stream;
 
 /** The options of kig/quickgres 0.4's form. */
@@ -50,7 +50,7 @@ class Session extends EventEmitter {
   #lease;
   #mode; // the options of the transaction
   #portals = 0;
-  #streams = new Set(); // open COPY streams of this transaction
+  #streams; // a Set of the open COPY streams of this transaction
 
   /**
    * @param {number} [depth=0] how many blocks are around: a transaction and its savepoints
@@ -186,7 +186,7 @@ class Session extends EventEmitter {
    * are put back
    */
   with(settings) {
-    return new Session(require('./settings').leaseWith(this, settings, this.#depth), this.#depth, this.#mode);
+    return new Session(later.settings.leaseWith(this, settings, this.#depth), this.#depth, this.#mode);
   }
 
   /**
@@ -203,7 +203,7 @@ class Session extends EventEmitter {
 
   /** @private Ends the open COPY streams of this transaction. */
   giveUpStreams(refused) {
-    for (const each of this.#streams) each.giveUp(again(refused()));
+    for (const each of this.#streams ?? []) each.giveUp(again(refused()));
   }
 
   /**
@@ -311,7 +311,7 @@ class Session extends EventEmitter {
     if (typeof text === 'string') checkText(text, 'text');
     const opened = new (stream()[name])(this.#lease, text, options);
     if (this.#depth === 0) return opened;
-    this.#streams.add(opened);
+    (this.#streams ??= new Set()).add(opened);
     return opened.once('close', () => this.#streams.delete(opened));
   }
 }

@@ -76,6 +76,7 @@ class Settings {
    */
   get values() {
     if (this.#values !== undefined) return this.#values;
+    if (this.#outer === undefined) return (this.#values = this.#own.flat());
     const nested = [];
     for (let each = this; each !== undefined; each = each.#outer) nested.push(each.#own);
     const all = new Map();
@@ -164,8 +165,10 @@ class SettingsLease {
     const { settings } = this;
     if (need === 'session') settings.refuseEscaping();
     const { lease } = this.session;
-    const promise = promised(() => lease.run(need, { ...options, settings }, work, mayRepeat, text));
-    if (settings.depth > 0 && !lease.isOver) settings.behind(lease);
+    const own = { ...options, settings };
+    if (settings.depth === 0) return lease.run(need, own, work, mayRepeat, text);
+    const promise = promised(() => lease.run(need, own, work, mayRepeat, text));
+    if (!lease.isOver) settings.behind(lease);
     return promise;
   }
 }
