@@ -4,6 +4,7 @@
 
 import { check, endOf, int16, int32, rowClass, slice, uint16 } from './datarow.js';
 import { named } from './errors.js';
+import { tagOf } from './text.js';
 
 // https://www.postgresql.org/docs/current/protocol-error-fields.html
 export const FIELDS = {
@@ -186,7 +187,7 @@ export class RowDescription {
     const plain = format ? slice : undefined;
     if (!decode) return binary && plain ? binary(column) : plain;
     const { typeLen, typeOid } = column;
-    const entry = decode instanceof Map ? decode.get(typeOid) : Object.hasOwn(decode, typeOid) && decode[typeOid];
+    const entry = tagOf(decode) === 'Map' ? decode.get(typeOid) : Object.hasOwn(decode, typeOid) && decode[typeOid];
     if (typeof entry === 'function') return (...place) => entry((plain || text)(...place), column);
     const decoder = entry?.[format] || plain;
     // An enum's binary value is its label. A type not made by initdb, with four bytes, is an enum.

@@ -18,6 +18,9 @@ export const scratch = new DataView(octets.buffer);
 /** `instanceof` does not recognize an ArrayBuffer of another frame. */
 export const isBytes = data => data?.byteLength >= 0;
 
+/** The class of an object of any realm, where `instanceof` fails. JSON makes no tag. */
+export const tagOf = value => Object.prototype.toString.call(value).slice(8, -1);
+
 /**
  * @returns {Uint8Array} over the same memory
  * @throws {TypeError} for anything but an ArrayBuffer or a view

@@ -20,7 +20,7 @@ class Cursor {
     throwIfAborted({ signal });
     const opened = this.#opened(open);
     // Without an await, both messages leave in one write.
-    const portal = opened instanceof Promise ? await opened : opened;
+    const portal = typeof opened.then === 'function' ? await opened : opened;
     const fetch = async () => {
       const reader = new RowReader(readingOf(options));
       await portal.fetch(batchSize, reader, { signal }, this.#caller);

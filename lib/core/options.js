@@ -1,6 +1,6 @@
 'use strict';
 
-const { Piece, checkText, checkValues, isBytes, kindOf, snapshot } = require('./protocol');
+const { Piece, checkText, checkValues, isBytes, kindOf, snapshot, tagOf } = require('./protocol');
 const { checkDecode } = require('./rows');
 
 const NO_VALUES = Object.freeze([]);
@@ -133,7 +133,7 @@ function checkObject(options) {
   }
   if (Array.isArray(options))
     throw new TypeError('options must be an object, not an array: query(text, values, options) takes values');
-  if (options instanceof AbortSignal)
+  if (tagOf(options) === 'AbortSignal')
     throw new TypeError('options must be an object, not an AbortSignal: write { signal }');
 }
 

@@ -3,7 +3,7 @@
 const { randomBytes } = require('node:crypto');
 const { setImmediate: turn, setTimeout: sleep } = require('node:timers/promises');
 const { Client } = require('../..');
-const { UsageError, checkText, kindOf, quoted } = require('../core/protocol');
+const { UsageError, checkText, isUrl, kindOf, quoted } = require('../core/protocol');
 const { checkConfig } = require('../core/config');
 const { checkOptions } = require('../core/options');
 const { askFor } = require('../core/pipeline');
@@ -197,8 +197,7 @@ async function* follow(config, names, options, signal) {
 function changes(config, options) {
   const names = check(options ?? {});
   checkConfig(config);
-  const own =
-    typeof config === 'string' || config instanceof URL ? { connectionString: String(config) } : { ...config };
+  const own = typeof config === 'string' || isUrl(config) ? { connectionString: String(config) } : { ...config };
   rows.checkDecode(own.decode);
   const ending = new AbortController();
   const all = follow(own, names, options, AbortSignal.any([ending.signal, options.signal ?? ending.signal]));

@@ -2,7 +2,7 @@
 
 const { Duplex } = require('node:stream');
 const { isLoopback } = require('../core/config');
-const { ConnectionError, protocolError } = require('../core/protocol');
+const { ConnectionError, isUrl, protocolError, tagOf } = require('../core/protocol');
 
 /** The longest message in bytes, since proxies and Workers limit messages. */
 const PIECE = 262144;
@@ -52,7 +52,7 @@ class WebSocketStream extends Duplex {
 
   #message(data) {
     if (this.destroyed) return;
-    if (!(data instanceof ArrayBuffer))
+    if (tagOf(data) !== 'ArrayBuffer')
       return void this.destroy(protocolError('a WebSocket message that is not binary'));
     if (!this.push(Buffer.from(data))) this.#socket.pause?.();
     if (this.readableLength <= MAX_HELD) return;
@@ -160,7 +160,7 @@ function webSocket(to) {
       given = new URL(to);
       given.searchParams.set('address', `${host.includes(':') ? `[${host}]` : host}:${port}`);
     }
-    if (typeof given === 'string' || given instanceof URL) given = open(given);
+    if (typeof given === 'string' || isUrl(given)) given = open(given);
     if (typeof given?.send !== 'function' || typeof given.addEventListener !== 'function') {
       throw failed('the function given to webSocket() gave neither a URL nor a WebSocket');
     }

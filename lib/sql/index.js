@@ -1,6 +1,17 @@
 'use strict';
 
-const { Piece, checkText, isDate, isPiece, isRow, jsonText, quoted, readValue, refuse } = require('../core/protocol');
+const {
+  Piece,
+  checkText,
+  isDate,
+  isPiece,
+  isRow,
+  jsonText,
+  quoted,
+  readValue,
+  refuse,
+  refuseLost
+} = require('../core/protocol');
 
 /** Larger pieces make their text when it is read, so that nesting stays linear. */
 const SMALL = 256;
@@ -98,7 +109,10 @@ function piece(strings, parts = [], columns = undefined) {
 function partOf(value, what) {
   const type = typeof value;
   if (type === 'string' || type === 'number' || type === 'boolean' || type === 'bigint' || value === null) return value;
-  return isPiece(value) || isDate(value) ? value : readValue(value, what());
+  if (isPiece(value)) return value;
+  if (isDate(value)) return new Date(value.getTime()); // quickgres/pg sends local time
+  const read = readValue(value, what());
+  return ArrayBuffer.isView(read) ? Buffer.from(read) : read;
 }
 
 /** @returns {Array} a copy of a list; throws a TypeError */
@@ -221,8 +235,7 @@ function sql(strings, ...values) {
 sql.empty = piece(['']);
 sql.id = (...names) => piece([identifiers(listOf(names, 'sql.id', 1), 'sql.id').join('.')]);
 sql.json = value => {
-  // JSON.stringify makes {} of it.
-  if (value instanceof Map || value instanceof Set) refuse('the value of sql.json', value);
+  refuseLost(value, 'the value of sql.json');
   return piece(['', ''], [jsonText(value, 'the value of sql.json')]);
 };
 sql.and = pieces => combine(pieces, 'sql.and', 'AND', 'TRUE');

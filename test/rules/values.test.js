@@ -4,11 +4,13 @@ const assert = require('node:assert/strict');
 const { PassThrough } = require('node:stream');
 const { pipeline } = require('node:stream/promises');
 const { runInNewContext } = require('node:vm');
-const { Session } = require('../..');
+const { Client, Session } = require('../..');
 const { ResponseCache } = require('../../lib/cache');
 const { isList, keyOf, listText, snapshot } = require('../../lib/core/protocol');
 const { sql } = require('../../lib/sql');
-const { connected } = require('../support');
+const { Pool } = require('../../lib/pool');
+const { connected, sharedServer } = require('../support');
+const { endAfterTest } = require('../support/hooks');
 const { JSON_LISTS, KINDS } = require('./kinds');
 const { SESSIONS, table } = require('./kit');
 
@@ -178,6 +180,30 @@ describe('Values', () => {
     assert.equal(reads, asks.length);
   });
 
+  it('are read where a piece of sql is made', async () => {
+    const client = await connected();
+    let reads = 0;
+    const [date, bytes, list] = [new Date(0), Buffer.from('a'), [1]];
+    const object = { toJSON: () => ++reads };
+    const piece = sql`SELECT ${date}::timestamptz AS d, ${bytes}::bytea AS b, ${list}::int[] AS l, ${object}::json AS o`;
+    const row = sql.values([{ d: date, b: bytes, l: list, o: object }]);
+    date.setTime(1e12);
+    bytes.fill(0);
+    list.push(2);
+    await client.query('CREATE TEMP TABLE pieces (d timestamptz, b bytea, l int[], o json)');
+    const insert = sql`INSERT INTO pieces ${row} RETURNING *`;
+    for (const [sent, json] of [
+      [piece, 1],
+      [piece, 1],
+      [insert, 2],
+      [insert, 2]
+    ]) {
+      const [{ d, b, l, o }] = (await client.query(sent, { decode: true })).rows;
+      assert.deepEqual([d.getTime(), String(b), l, o], [0, 'a', [1], json]);
+    }
+    assert.equal(reads, 2);
+  });
+
   it('have one key only if the same bytes are sent', () => {
     const inputs = [];
     for (const [, [, make, expected]] of Object.entries(KINDS)) {
@@ -273,6 +299,40 @@ describe('Values', () => {
     }
     const stored = (await client.query(`${asText} structs`)).arrays;
     assert.deepEqual(stored, [expected, expected, expected]);
+  });
+
+  it('and configs, maps and signals of another realm or copy are what they are', async () => {
+    const { config } = await sharedServer();
+    const href = `postgres://${config.user}@${encodeURIComponent(config.host)}:${config.port}/${config.database}`;
+    /** As the package whatwg-url has it, and so Jest's jsdom. */
+    class URL {
+      href = href;
+      toString = () => href;
+      get [Symbol.toStringTag]() {
+        return 'URL';
+      }
+    }
+    const client = endAfterTest(new Client(new URL()));
+    await client.connect();
+    const { Map, Set, Promise } = REALMS.other;
+    const pool = endAfterTest(new Pool(new URL()));
+    const decode = new Map([[23, text => `int ${text}`]]);
+    assert.equal((await pool.query('SELECT 1 AS n', [], { decode })).rows[0].n, 'int 1');
+    assert.equal(
+      (await pool.query('SELECT 1 AS n', [], { decode: new Map([['int4', () => 'by name']]) })).rows[0].n,
+      'by name'
+    );
+    for (const [value, hint] of [
+      [new Map(), /class Map: pass Object.fromEntries/],
+      [new Set(), /class Set: pass \[\.\.\.set\]/],
+      [Promise.resolve(), /class Promise: await it/],
+      [new REALMS.other.Uint8Array(1), /class Uint8Array: pass/]
+    ])
+      assert.throws(() => sql.json(value), { name: 'TypeError', message: hint });
+    assert.deepEqual(sql.json(new Date(0))[1], ['"1970-01-01T00:00:00.000Z"']);
+    assert.deepEqual(sql.json(null)[1], ['null']);
+    const signal = { [Symbol.toStringTag]: 'AbortSignal' };
+    await assert.rejects(async () => pool.query('SELECT 1', [], signal), { name: 'TypeError', message: /signal/ });
   });
 
   it('of copyData, copyFail and separator may be bytes of another realm', async () => {

@@ -5,7 +5,7 @@ const { homeFile } = require('./files');
 const { hostList } = require('./hosts');
 const { late } = require('../late');
 const { OPTIONS, ENCRYPTED, MODES, VERIFIED, check, isOption, isToken, isUtf8 } = require('./options');
-const { kindOf } = require('../protocol');
+const { isUrl, kindOf } = require('../protocol');
 
 const later = late({
   conninfo: () => require('./conninfo'),
@@ -170,7 +170,7 @@ const OBJECT_OPTIONS = {
 };
 
 const read = config =>
-  fromObject(typeof config === 'string' || config instanceof URL ? { connectionString: config } : (config ?? {}));
+  fromObject(typeof config === 'string' || isUrl(config) ? { connectionString: config } : (config ?? {}));
 
 /** Sorts the keys of a config object into libpq's options, the client's own, and parameters for the server. */
 function fromObject(config) {
@@ -180,7 +180,7 @@ function fromObject(config) {
   );
   const { connectionString: text } = config;
   check(
-    (text ?? '') === '' || typeof text === 'string' || text instanceof URL,
+    (text ?? '') === '' || typeof text === 'string' || isUrl(text),
     `connectionString must be a string or a URL, not ${kindOf(text)}`
   );
   const texts = text ? later.conninfo.parse(String(text)) : new Map();

@@ -1,5 +1,6 @@
 'use strict';
 
+const { tagOf } = require('../../../client-parser/text.js');
 const { isPiece } = require('./piece');
 
 /** Describes a value for an error, which never shows the value itself. */
@@ -116,14 +117,11 @@ function dateText(date, what) {
   return usualText(time) ?? timestampText(time);
 }
 
-/** What an object is, in any realm: `instanceof` fails for those of another one. JSON can make no tag. */
-const tagOf = value => Object.prototype.toString.call(value);
-
-const isDate = value => value instanceof Date || tagOf(value) === '[object Date]';
+const isDate = value => tagOf(value) === 'Date';
+const isUrl = value => tagOf(value) === 'URL';
 
 /** Whether a value is a Uint8Array, such as a Buffer. */
-const isBytes = value =>
-  ArrayBuffer.isView(value) && (value instanceof Uint8Array || tagOf(value) === '[object Uint8Array]');
+const isBytes = value => ArrayBuffer.isView(value) && tagOf(value) === 'Uint8Array';
 
 /** Whether a value is a struct of a result: its own bytes are sent. */
 const isRow = value => typeof value === 'object' && value !== null && isBytes(value.rowBuffer);
@@ -137,37 +135,47 @@ const hexText = ({ buffer, byteOffset, length }) => `\\x${Buffer.from(buffer, by
 /** PostgreSQL takes no names of zones and calendars. */
 const NO_NAMES = { calendarName: 'never', timeZoneName: 'never' };
 
-/** The texts of Temporal's classes, by their tags. */
-const TEMPORAL = {
-  Instant: isoText,
-  PlainDate: isoText,
-  PlainDateTime: isoText,
-  PlainTime: text => text,
-  ZonedDateTime(text, what, value) {
+const temporalText = (value, what) => isoText(value.toString(NO_NAMES), what);
+
+/** The texts of classes other than JSON, by their tags. */
+const TEXTS = {
+  __proto__: null,
+  Date: dateText,
+  URL: value => value.href,
+  'Temporal.Instant': temporalText,
+  'Temporal.PlainDate': temporalText,
+  'Temporal.PlainDateTime': temporalText,
+  'Temporal.PlainTime': value => value.toString(),
+  'Temporal.ZonedDateTime'(value, what) {
     if (/^.(?:1[6-9]|2)/.test(value.offset))
       refuse(what, value, 'PostgreSQL takes offsets of less than 16 hours: pass value.toInstant()');
+    const text = value.toString(NO_NAMES);
     // `toString` has rounded an offset with seconds to minutes.
     return isoText(value.offset?.length > 6 ? text.slice(0, -6) + value.offset : text, what);
   },
-  // PostgreSQL takes no sign in front of P.
-  Duration: text => (text.startsWith('-') ? text.slice(1).replace(/\d+(?:\.\d+)?/g, '-$&') : text),
-  PlainYearMonth: (text, what, value) => refuse(what, value, 'pass String(value), or value.toPlainDate({ day: 1 })'),
-  PlainMonthDay: (text, what, value) => refuse(what, value, 'pass String(value), or value.toPlainDate({ year: 2000 })')
+  'Temporal.Duration'(value) {
+    const text = value.toString();
+    // PostgreSQL takes no sign in front of P.
+    return text.startsWith('-') ? text.slice(1).replace(/\d+(?:\.\d+)?/g, '-$&') : text;
+  },
+  'Temporal.PlainYearMonth': (value, what) =>
+    refuse(what, value, 'pass String(value), or value.toPlainDate({ day: 1 })'),
+  'Temporal.PlainMonthDay': (value, what) =>
+    refuse(what, value, 'pass String(value), or value.toPlainDate({ year: 2000 })')
 };
 
 /** What to write in place of a value that is not supported, by its tag. JSON would lose these values. */
 const HINTS = {
-  '[object Promise]': 'await it',
-  '[object Map]': 'pass Object.fromEntries(map) as JSON, or [...map.keys()] as an array',
-  '[object Set]': 'pass [...set] as an array',
-  '[object RegExp]': 'pass value.source',
-  '[object ArrayBuffer]': 'pass Buffer.from(value)',
-  '[object SharedArrayBuffer]': 'pass Buffer.from(value)',
-  '[object DataView]': 'pass Buffer.from(value.buffer, value.byteOffset, value.byteLength)',
-  ...Object.fromEntries(
-    ['Number', 'String', 'Boolean', 'BigInt'].map(name => [`[object ${name}]`, 'pass value.valueOf()'])
-  )
+  __proto__: null,
+  Promise: 'await it',
+  Map: 'pass Object.fromEntries(map) as JSON, or [...map.keys()] as an array',
+  Set: 'pass [...set] as an array',
+  RegExp: 'pass value.source',
+  ArrayBuffer: 'pass Buffer.from(value)',
+  SharedArrayBuffer: 'pass Buffer.from(value)',
+  DataView: 'pass Buffer.from(value.buffer, value.byteOffset, value.byteLength)'
 };
+for (const name of ['Number', 'String', 'Boolean', 'BigInt']) HINTS[name] = 'pass value.valueOf()';
 const OF_NUMBERS =
   'pass [...value] as an array, or Buffer.from(value.buffer, value.byteOffset, value.byteLength) as bytes';
 const OF_OBJECT = 'pass String(value) as text, or { ...value } as JSON';
@@ -202,15 +210,16 @@ function jsonText(value, what) {
   return text ?? refuse(what, value, cause?.message ?? 'it has no JSON');
 }
 
+/** @throws {TypeError} for an object of a class that JSON would lose */
+function refuseLost(value, what) {
+  if (typeof value !== 'object' || typeof value?.toJSON === 'function') return;
+  if (HINTS[tagOf(value)] !== undefined || ArrayBuffer.isView(value)) refuse(what, value);
+}
+
 /** @returns {string|undefined} the text of an object which is no JSON, list or bytes */
 function objectText(value, what) {
-  if (isDate(value)) return dateText(value, what);
-  const tag = tagOf(value);
-  if (tag === '[object URL]') return value.href;
-  const [, name] = /^\[object Temporal\.(\w+)\]$/.exec(tag) ?? [];
-  if (Object.hasOwn(TEMPORAL, name ?? '')) return TEMPORAL[name](value.toString(NO_NAMES), what, value);
-  const isLost = HINTS[tag] !== undefined || ArrayBuffer.isView(value);
-  return isLost && typeof value.toJSON !== 'function' ? refuse(what, value) : undefined;
+  const textOf = TEXTS[tagOf(value)];
+  return textOf === undefined ? refuseLost(value, what) : textOf(value, what);
 }
 
 /**
@@ -429,6 +438,7 @@ module.exports = {
   isDate,
   isList,
   isRow,
+  isUrl,
   jsonText,
   keyOf,
   kindOf,
@@ -438,7 +448,9 @@ module.exports = {
   readValue,
   readValues,
   refuse,
+  refuseLost,
   snapshot,
+  tagOf,
   textOf,
   timestampText,
   typesOfRow

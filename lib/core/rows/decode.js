@@ -1,6 +1,6 @@
 'use strict';
 
-const { kindOf, protocolError } = require('../protocol');
+const { kindOf, protocolError, tagOf } = require('../protocol');
 const { writing } = require('./binary');
 
 /** Hexadecimal bytea is read in parts of so many digits, since V8 has no strings of more than 512 MB. */
@@ -37,7 +37,7 @@ function checkDecode(decode) {
   if (typeof decode !== 'object' || decode === null)
     throw new TypeError(`decode must be a boolean or an object of decoders by type, not ${kindOf(decode)}`);
   if (checked.has(decode)) return decode;
-  const isMap = decode instanceof Map;
+  const isMap = tagOf(decode) === 'Map';
   for (const [key, decoder] of isMap ? decode : Object.entries(decode)) {
     checkKey(key, isMap);
     if (isName(key)) named.set(decode, [...namesIn(decode), key]);
@@ -54,7 +54,7 @@ const readingOf = ({ decode, names }) => ({ decode, names });
 
 /** @throws {TypeError} unless these are options of a reader */
 function checkReading(options) {
-  if (options === null || typeof options !== 'object' || Array.isArray(options) || options instanceof AbortSignal)
+  if (options === null || typeof options !== 'object' || Array.isArray(options) || tagOf(options) === 'AbortSignal')
     throw new TypeError(`options must be an object, not ${kindOf(options)}`);
   const wrong = Object.keys(options).find(name => name !== 'decode' && name !== 'names');
   if (wrong !== undefined) throw new TypeError(`there is no option ${wrong} here; the options are decode, names`);
@@ -148,7 +148,7 @@ module.exports = {
   hasNames: decode => named.has(decode),
   namesIn,
   /** Whether a map has decoders of text[], as those have that extend `decoders`. */
-  hasTexts: decode => (decode instanceof Map ? decode.has(TEXTS) : Object.hasOwn(decode, TEXTS)),
+  hasTexts: decode => (tagOf(decode) === 'Map' ? decode.has(TEXTS) : Object.hasOwn(decode, TEXTS)),
   get decoders() {
     return (decoders ??= makeDecoders());
   },

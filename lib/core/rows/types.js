@@ -3,7 +3,7 @@
 // What a database has told of types that are not built in: enums, domains, composite types, ranges, arrays, and types of
 // extensions.
 
-const { UsageError, protocolError } = require('../protocol');
+const { UsageError, protocolError, tagOf } = require('../protocol');
 const { int32, slice } = require('../../../client-parser/datarow.js');
 const { multirange, range } = require('../../../client-parser/nested.js');
 const { arrayOf, decoders: builtIn, exact, text } = require('../../../client-parser/types.js');
@@ -282,7 +282,7 @@ class Types {
     const nameOf = isCamel ? toCamel : name => name;
     const given = decode === true ? decoding.decoders : decode;
     const entries = [];
-    for (const [key, decoder] of given instanceof Map ? given : Object.entries(given)) {
+    for (const [key, decoder] of tagOf(given) === 'Map' ? given : Object.entries(given)) {
       const oid = decoding.isName(key) ? this.#named(key) : Number(key);
       if (oid === undefined)
         throw new UsageError(

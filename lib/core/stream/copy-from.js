@@ -35,6 +35,7 @@ class CopyFrom extends Writable {
   #chunks = 0; // that the source has brought
   #encoder; // of rows
   #leave; // ends the wait for a connection
+  #lines = ''; // of rows, that were not sent
   #over;
   #request;
   #sent;
@@ -112,9 +113,23 @@ class CopyFrom extends Writable {
   }
 
   write(chunk, ...rest) {
-    if (this.#encoder !== undefined || typeof chunk !== 'object' || chunk === null || ArrayBuffer.isView(chunk))
-      return super.write(chunk, ...rest);
+    if (this.#encoder !== undefined) return super.write(this.#lineOf(chunk), ...rest);
+    if (typeof chunk !== 'object' || chunk === null || ArrayBuffer.isView(chunk)) return super.write(chunk, ...rest);
     throw new TypeError(`copyFrom takes text and Buffers, not ${kindOf(chunk)}: for rows, set the option columns`);
+  }
+
+  end(chunk, ...rest) {
+    const isRow = this.#encoder !== undefined && typeof chunk !== 'function';
+    return super.end(isRow ? this.#lineOf(chunk ?? null) : chunk, ...rest);
+  }
+
+  /** Reads a row when it is written: its object may be reused. @returns {string|Error|null} an error in its place */
+  #lineOf(row) {
+    try {
+      return row === null ? null : this.#encoder.lineOf(row);
+    } catch (error) {
+      return error;
+    }
   }
 
   _write(chunk, encoding, callback) {
@@ -125,15 +140,20 @@ class CopyFrom extends Writable {
     this.#chunks += entries.length;
     let chunks = entries.map(({ chunk }) => chunk);
     if (this.#encoder !== undefined) {
-      try {
-        for (const row of chunks) this.#encoder.add(row);
-      } catch (error) {
-        return callback(error);
+      for (const line of chunks) {
+        if (typeof line !== 'string') return callback(line);
+        this.#lines += line;
       }
-      if (this.#encoder.length < PIECE) return callback();
-      chunks = [this.#encoder.take()];
+      if (this.#lines.length < PIECE) return callback();
+      chunks = [this.#takeLines()];
     }
     this.#pass(chunks, callback);
+  }
+
+  #takeLines() {
+    const bytes = Buffer.from(this.#lines);
+    this.#lines = '';
+    return bytes;
   }
 
   #pass(chunks, callback) {
@@ -161,7 +181,7 @@ class CopyFrom extends Writable {
         this.#over.then(callback, callback);
       });
     if (this.#encoder === undefined) end();
-    else this.#pass([this.#encoder.take()], end);
+    else this.#pass([this.#takeLines()], end);
   }
 
   _destroy(error, callback) {

@@ -42,7 +42,6 @@ function textsOf({ rowBuffer, dataFormat }) {
 class RowEncoder {
   #columns;
   #rows = 0;
-  #text = '';
 
   /**
    * @param {string} text COPY … FROM STDIN
@@ -58,13 +57,8 @@ class RowEncoder {
     this.#columns = columns.slice();
   }
 
-  /** Characters that were not taken. */
-  get length() {
-    return this.#text.length;
-  }
-
-  /** @throws {TypeError|RangeError} naming row and column */
-  add(row) {
+  /** @returns {string} the line of a row; throws a TypeError or RangeError that names row and column */
+  lineOf(row) {
     const columns = this.#columns;
     let i = -1; // of the column
     try {
@@ -81,18 +75,11 @@ class RowEncoder {
         const field = fieldOf(list === undefined ? row[columns[i]] : list[i]);
         line += i === 0 ? field : `\t${field}`;
       }
-      this.#text += `${line}\n`;
+      this.#rows++;
+      return `${line}\n`;
     } catch (error) {
       throw placed(error, columns[i] === undefined ? `row ${this.#rows}` : `row ${this.#rows}, column ${columns[i]}`);
     }
-    this.#rows++;
-  }
-
-  /** @returns {Buffer} the rows since the last call */
-  take() {
-    const bytes = Buffer.from(this.#text);
-    this.#text = '';
-    return bytes;
   }
 }
 

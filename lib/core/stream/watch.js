@@ -17,8 +17,8 @@ const isServerResponse = ({ assignSocket }) => typeof assignSocket === 'function
 function tell(stream, error) {
   const told = stream[CALLBACKS];
   stream[CALLBACKS] = nothing;
-  if (told instanceof Set) for (const each of told) each(error);
-  else told(error);
+  if (typeof told === 'function') told(error);
+  else for (const each of told) each(error);
 }
 
 function onError(error) {
@@ -64,15 +64,15 @@ function watch(stream, callback) {
   }
   const others = stream[CALLBACKS];
   if (callback === nothing) return;
-  if (others instanceof Set) others.add(callback);
+  if (typeof others !== 'function') others.add(callback);
   else stream[CALLBACKS] = others === nothing ? callback : new Set([others, callback]);
 }
 
 /** Ends what `watch` has begun. */
 function unwatch(stream, callback) {
   const given = stream[CALLBACKS];
-  if (given instanceof Set) given.delete(callback);
-  else if (given === callback) stream[CALLBACKS] = nothing;
+  if (given === callback) stream[CALLBACKS] = nothing;
+  else if (typeof given === 'object') given.delete(callback);
 }
 
 module.exports = { closedBefore, isServerResponse, nothing, unwatch, watch };

@@ -36,12 +36,14 @@ async function standstill(read) {
 }
 
 /** Runs work with the stream of a COPY into a table that another session has locked. */
-async function locked(client, work) {
-  await client.query('CREATE UNLOGGED TABLE locked_for_copy (a int)');
+async function locked(client, work, columns = undefined) {
+  await client.query('CREATE UNLOGGED TABLE locked_for_copy (a int, list int[], CHECK (a = list[1]))');
   const holder = await (await sharedServer()).session();
   try {
     await holder.query('BEGIN; LOCK TABLE locked_for_copy');
-    await work(client.copyFrom('COPY locked_for_copy FROM STDIN'), () => holder.query('COMMIT'));
+    await work(client.copyFrom(`COPY locked_for_copy (${columns ?? 'a'}) FROM STDIN`, { columns }), () =>
+      holder.query('COMMIT')
+    );
   } finally {
     holder.close();
     await client.query('DROP TABLE locked_for_copy');
@@ -123,6 +125,34 @@ describe('copyFrom', () => {
       assert.equal(await stored(), 0);
       assert.equal(client.pending, 0);
     }
+  });
+
+  it('reads a row when it is written, so that its object may be used again', async () => {
+    await locked(
+      await connected(),
+      async (stream, unlock) => {
+        const row = { a: 0, list: [0] };
+        let reads = 0;
+        for (let i = 1; i <= 5000; i++) {
+          row.a = i;
+          row.list[0] = {
+            toJSON() {
+              reads++;
+              return i;
+            }
+          };
+          stream.write(row);
+        }
+        row.a = row.list[0] = 5001;
+        stream.end(row);
+        row.a = row.list[0] = -1;
+        await unlock();
+        await finished(stream);
+        assert.equal(stream.rowCount, 5001);
+        assert.equal(reads, 5000);
+      },
+      ['a', 'list']
+    );
   });
 
   it('asks its source to wait while the server does not take what it has', async () => {
@@ -286,7 +316,7 @@ describe('copyFrom', () => {
     assert.equal(await stored(), 0);
     await locked(client, async (other, unlock) => {
       await once(other.on('error', () => {}).destroy(), 'close');
-      const stream = client.copyFrom('COPY locked_for_copy FROM STDIN', { stall_timeout: 20 });
+      const stream = client.copyFrom('COPY locked_for_copy (a) FROM STDIN', { stall_timeout: 20 });
       for (let i = 0; i < 2; i++) stream.write(Buffer.alloc(100000, '1\n')); // the second one waits for the server
       const behind = client.copyFrom('COPY numbers FROM STDIN', { stall_timeout: 20 });
       await sleep(60);

@@ -15,8 +15,7 @@ const COPY = 'COPY t FROM STDIN';
 /** The bytes of rows. */
 function encoded(rows, columns) {
   const encoder = new RowEncoder(COPY, columns);
-  for (const row of rows) encoder.add(row);
-  return String(encoder.take());
+  return rows.map(row => encoder.lineOf(row)).join('');
 }
 
 describe('Rows of copyFrom', () => {
