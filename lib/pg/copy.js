@@ -6,7 +6,7 @@
 const { EventEmitter } = require('node:events');
 const { Duplex } = require('node:stream');
 
-const { frontend } = require('../core/protocol');
+const { PostgresError, frontend } = require('../core/protocol');
 
 const [DATA, DONE] = Buffer.from('dc');
 
@@ -70,8 +70,11 @@ class CopyStream extends EventEmitter {
 
   pause() {}
   resume() {}
-  fail(message) {
-    this.#copy.destroy(new Error(`COPY from stdin failed: ${message}`));
+  fail(reason) {
+    // What the server says; of several statements it is asked.
+    const message = `COPY from stdin failed: ${reason}`;
+    const isScript = this.#copy instanceof ScriptCopy;
+    this.#copy.destroy(isScript ? new Error(reason) : new PostgresError({ severity: 'ERROR', code: '57014', message }));
   }
 }
 
@@ -93,10 +96,11 @@ class ScriptCopy extends Duplex {
   }
 
   takes(pipeline) {
-    if (this.#isOut || this.#state !== 'waiting') return false;
-    this.#state = 'copying';
+    if (this.#isOut || this.#pipeline !== undefined) return false;
     this.#pipeline = pipeline;
-    this.#sent?.();
+    this.#state = 'copying';
+    if (this.destroyed) this.#fail();
+    else this.#sent?.();
     return true;
   }
 
@@ -123,6 +127,10 @@ class ScriptCopy extends Duplex {
     this.#pipeline.flush();
   }
 
+  #fail() {
+    this.#end(writer => writer.copyFail(String(this.errored?.message ?? 'the stream was destroyed')));
+  }
+
   give(pipeline, buf, start, end) {
     if (!this.#isOut || this.#state === 'over') return;
     this.#pipeline = pipeline;
@@ -145,8 +153,7 @@ class ScriptCopy extends Duplex {
   }
 
   _destroy(error, callback) {
-    if (!this.#isOut && this.#state === 'copying' && this.#pipeline.socket !== null)
-      this.#end(writer => writer.copyFail(String(error?.message ?? 'the stream was destroyed')));
+    if (!this.#isOut && this.#state === 'copying' && this.#pipeline.socket !== null) this.#fail();
     this.#state = 'over';
     this.#pipeline?.socket?.resume(this);
     callback(error);

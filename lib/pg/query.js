@@ -6,7 +6,7 @@ const { AsyncResource } = require('node:async_hooks');
 const { EventEmitter } = require('node:events');
 const { finished } = require('node:stream/promises');
 const { ConnectionError, PostgresError, RowReader, TimeoutError, UsageError } = require('../..');
-const { copyDirection, statementsOf, unhindered } = require('../core/pipeline');
+const { copyDirection, firstWord, statementsOf, unhindered } = require('../core/pipeline');
 const requests = require('../core/requests');
 const { after } = require('../core/timer');
 const { thrown } = require('./config');
@@ -230,6 +230,7 @@ class Submission extends EventEmitter {
   #ended = false; // by end(), not by a loss
   #first = []; // the reader of the first row, until rows are wanted
   #query;
+  #reads = 0; // which the query waits for
   #stream;
   #state = 'open'; // or 'failed', 'over'
   #work; // the last step
@@ -271,12 +272,15 @@ class Submission extends EventEmitter {
     const query = this.#query;
     const statements = statementsOf(this.#copied).filter(each => each.trim() !== '');
     const direction = statements.map(copyDirection).find(each => each !== undefined);
-    if (direction === undefined)
+    if (direction === undefined) {
+      // The server says what is wrong with a COPY.
+      if (statements.some(each => firstWord(each) === 'copy')) await this.#client.describe(this.#copied);
       throw new UsageError(
         'what is submitted may ask for COPY … FROM STDIN and COPY … TO STDOUT alone: ' +
           'for replication use quickgres/replication',
         '0A000'
       );
+    }
     const isOut = direction === 'out';
     const isScript = statements.length > 1;
     const copy = isScript ? new ScriptCopy(direction) : this.#client[isOut ? 'copyTo' : 'copyFrom'](this.#copied);
@@ -342,6 +346,7 @@ class Submission extends EventEmitter {
   }
 
   execute({ rows }) {
+    this.#reads++;
     this.#work = this.#work.then(() => this.#execute(rows)).catch(error => this.#fail(error));
   }
 
@@ -353,6 +358,7 @@ class Submission extends EventEmitter {
       readers.push(await this.#client.getResults(most && most - readers.length));
     }
     for (const row of readers.flatMap(({ structs }) => structs)) this.#query.handleDataRow({ fields: row.toArray() });
+    this.#reads--; // the query may end in the method that is called
     const { cmd, oid = [], rowCount } = readers.at(-1);
     const count = COUNTED.has(cmd) ? rowCount + readers.length - 1 : [];
     if (cmd === 'SUSPENDED') this.#query.handlePortalSuspended(this);
@@ -363,6 +369,7 @@ class Submission extends EventEmitter {
   async sync() {
     const state = this.#state;
     if (state === 'over') return;
+    if (state === 'open' && this.#reads > 0) return this.#work.then(() => this.sync());
     this.#state = 'over';
     // The last rows were the answer to a Sync.
     const error = await (this.#client.inQuery

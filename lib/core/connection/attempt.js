@@ -62,7 +62,7 @@ const HINTS = {
 
 const failed = message => new ConnectionError(message, { code: '08001' });
 
-const unexpected = ([type]) => protocolError(`message of type 0x${type.toString(16)}, which may not come now`);
+const unexpected = ([type]) => protocolError(`invalid response of type 0x${type.toString(16)}`);
 
 /**
  * One attempt to connect: its clock, its step, what it has opened and what the server has sent. `wait` waits for
