@@ -427,10 +427,6 @@ function writing(decoders) {
   return made;
 }
 
-/** Whether rows of a type are made by `makeRows`: those that have no column of plain text. */
-const isWritten = ({ decoders }) =>
-  decoders.some(decoder => decoder?.write !== undefined) && !decoders.includes(undefined);
-
 /**
  * Makes the rows of a chunk, in two steps: writes the texts of many rows, then takes the parts of their string.
  * @param {Chunk} chunk of rows without a column of plain text
@@ -489,4 +485,4 @@ function makeRows(chunk, list, isObject) {
   }
 }
 
-module.exports = { isWritten, makeRows, writing };
+module.exports = { makeRows, writing };

@@ -1,7 +1,6 @@
 'use strict';
 
 const { kindOf, protocolError, tagOf } = require('../protocol');
-const { writing } = require('./binary');
 
 /** Hexadecimal bytea is read in parts of so many digits, since V8 has no strings of more than 512 MB. */
 const PART = 65536;
@@ -124,16 +123,32 @@ function byteaDecoders([asText]) {
   ];
 }
 
+/** @returns {[Decoder, Decoder]} of which that of binary values is made by its first use */
+const pairOf = (asText, makeBinary) =>
+  Object.defineProperty([asText, undefined], 1, { get: makeBinary, enumerable: true, configurable: true });
+
 /**
  * @returns {Object<number, [Decoder, Decoder]>} for `decode: true`: client-parser's decoders, with Node.js's own for
- *   bytea
+ *   bytea and binary values
  */
 function makeDecoders() {
   const { arrayOf, decoders } = types();
-  const own = { 17: byteaDecoders(decoders[17]), ...writing(decoders) };
-  const arrays = Object.keys(own).map(oid => [ARRAYS[oid], arrayOf(own[oid])]);
-  return { ...decoders, ...own, ...Object.fromEntries(arrays) };
+  let made;
+  const written = oid => (made ??= require('./binary').writing(decoders))[oid];
+  const own = { 17: byteaDecoders(decoders[17]) };
+  const arrays = { [ARRAYS[17]]: arrayOf(own[17]) };
+  for (const oid of Object.keys(ARRAYS)) {
+    if (oid === '17') continue;
+    own[oid] = pairOf(decoders[oid][0], () => written(oid)[1]);
+    let array;
+    arrays[ARRAYS[oid]] = pairOf(decoders[ARRAYS[oid]][0], () => (array ??= arrayOf(written(oid)))[1]);
+  }
+  return { ...decoders, ...own, ...arrays };
 }
+
+/** Whether the text of many rows is made at a time: those that have no column of plain text. */
+const isWritten = ({ decoders }) =>
+  decoders.some(decoder => decoder?.write !== undefined) && !decoders.includes(undefined);
 
 let decoders;
 
@@ -144,6 +159,7 @@ module.exports = {
   checkReading,
   decodingOf,
   isName,
+  isWritten,
   readingOf,
   hasNames: decode => named.has(decode),
   namesIn,

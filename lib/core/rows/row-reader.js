@@ -2,7 +2,6 @@
 
 const { UsageError, backend, decodeCommandComplete, decodeCopyResponse, protocolError } = require('../protocol');
 const { Chunk, arrayAt, int32, objectAt, rowClass } = require('../../../client-parser/datarow.js');
-const { isWritten, makeRows } = require('./binary');
 const decoding = require('./decode');
 const { RowParser } = require('./row-parser');
 
@@ -177,8 +176,13 @@ class RowReader {
     const list = [];
     for (let chunk = this._first; chunk !== null; chunk = chunk.next) {
       const { bytes, end, type } = chunk;
-      if (type !== null && make !== structAt && (make === arrayAt || type.Shape !== undefined) && isWritten(type))
-        makeRows(chunk, list, make === objectAt);
+      if (
+        type !== null &&
+        make !== structAt &&
+        (make === arrayAt || type.Shape !== undefined) &&
+        decoding.isWritten(type)
+      )
+        require('./binary').makeRows(chunk, list, make === objectAt);
       else for (let at = chunk.start; at < end; at += 1 + int32(bytes, at + 1)) list.push(rowAt(chunk, at, make));
       chunk.text = ''; // frees the string
     }
