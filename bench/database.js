@@ -24,11 +24,15 @@ const STATEMENTS = {
   select: statement('point', 'SELECT id, name, email, password FROM users WHERE id = $1'),
   owner: statement('owner', OWNER),
   update: statement('change', 'UPDATE owners SET data = $1 WHERE id = $2'),
+  hundred: statement('hundred', 'SELECT * FROM strings LIMIT 100'),
+  insert: statement('insert', 'INSERT INTO inserted VALUES ($1, $2)'),
   rows: statement('strings', 'SELECT * FROM strings'),
   typed: statement('typed', 'SELECT * FROM typed'),
   rowsUnicode: statement('strings_unicode', 'SELECT * FROM strings_unicode'),
   typedUnicode: statement('typed_unicode', 'SELECT * FROM typed_unicode'),
   copyOut: statement('', 'COPY strings TO STDOUT'),
+  copyOutCsv: statement('', 'COPY strings TO STDOUT (FORMAT csv)'),
+  copyOutBinary: statement('', 'COPY strings TO STDOUT (FORMAT binary)'),
   // Every row is sent and parsed; one is stored, which shows that they were.
   copyIn: statement('', "COPY copied FROM STDIN WHERE c1 = '1'")
 };
@@ -65,6 +69,10 @@ function schema(rows) {
       `CREATE UNLOGGED TABLE strings${suffix} AS SELECT ${strings} FROM typed${suffix}`
     ]),
     'CREATE UNLOGGED TABLE copied (LIKE strings)',
+    // Rows are parsed and dropped, so that the table does not grow while it is measured.
+    'CREATE UNLOGGED TABLE inserted (id text, data text)',
+    'CREATE FUNCTION dropped() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$',
+    'CREATE TRIGGER dropped BEFORE INSERT ON inserted FOR EACH ROW EXECUTE FUNCTION dropped()',
     `CREATE UNLOGGED TABLE owners (id integer PRIMARY KEY, data text) WITH (fillfactor = 50)`,
     `INSERT INTO owners SELECT n, md5(n::text) || md5('data ' || n) FROM generate_series(1, ${OWNERS}) AS n`,
     'CREATE UNLOGGED TABLE sessions (id integer PRIMARY KEY, owner integer)',

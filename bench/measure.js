@@ -54,7 +54,17 @@ function openSessions(workload, adapter, target) {
   return Promise.all(Array.from({ length: workload.connections }, () => adapter.open(target)));
 }
 
-const METHODS = { 'select-batch': 'batch', cursor: 'cursor' };
+const METHODS = {
+  'select-batch': 'batch',
+  cursor: 'cursor',
+  'copy-out-iterated': 'copyLoop',
+  'early-exit': 'firstOf',
+  cancel: 'cancelled',
+  'pass-one': 'passEach',
+  'pass-one-pipelined': 'passEach',
+  'pass-hundred': 'passEach',
+  'pass-hundred-pipelined': 'passEach'
+};
 
 /** Loading is measured where nothing has loaded modules of Node.js that libraries need: net, tls, crypto. */
 async function load(adapter) {

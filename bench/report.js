@@ -264,11 +264,18 @@ const PUBLISHED = {
   'rows-objects-typed': 'rows of ten columns, decoded into objects: per row',
   'rows-objects-typed-unicode': 'the same, with an umlaut in each row',
   'rows-objects-typed@tls': 'the same over TLS, without umlauts',
+  'pass-one': 'results of one row into a stream that stays open, one after the other: per result',
+  'pass-one-pipelined': 'the same, 100 in flight',
+  'pass-hundred': 'results of 100 rows, likewise: per result',
+  'pass-null': 'rows of ten columns, passed on to a stream: per row',
+  'pass-null@tls': 'the same over TLS',
+  'copy-out': 'COPY TO STDOUT into a stream: per row',
+  'copy-out@tls': 'the same over TLS',
   connect: 'connect, first row, close',
   'connect@tls': 'the same over TLS'
 };
 
-const COMPARED = ['floor', 'libpq', OURS, 'pg', 'pg-pipeline', 'postgres', 'bun'];
+const COMPARED = ['floor', 'libpq', OURS, 'module', 'pg', 'pg-pipeline', 'postgres', 'bun'];
 
 /** The table of README.md, CPU in µs. */
 function published(tables) {
@@ -276,7 +283,7 @@ function published(tables) {
   const cell = (entry, client) =>
     entry?.cpu === undefined ? '–' : client === OURS ? `**${short(entry.cpu.median)}**` : short(entry.cpu.median);
   return [
-    '| | floor | libpq | Quickgres | `pg` | `pg`, pipelined | `postgres` | Bun |',
+    '| | floor | libpq | Quickgres | 0.4 | `pg` | `pg`, pipelined | `postgres` | Bun |',
     `|---${'|---:'.repeat(COMPARED.length)}|`,
     ...Object.entries(PUBLISHED).flatMap(([name, title]) => {
       const found = tables.find(table => table.name === name);

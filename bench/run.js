@@ -24,6 +24,8 @@ const QUICK_SECONDS = 52;
 
 const HELP = `npm run bench -- [options]
   --quick           everything, but small: done in a minute, good only to see that it works
+  --everything      all that README.md and the guides publish: this, HTTP, pools, cold starts, page, live, settings,
+                    distance; at the end, what has moved by more than 5 % since the results in the repository
   --only NAME,…     workloads, each with the link it goes over if you like: rows-objects,select-pipelined@tls
   --published       the workloads of README.md's table: their tables replace those in results.json, the others stay
   --part N/OF       a part of everything, likewise
@@ -44,6 +46,7 @@ Links: ${LINKS.join(', ')}.`;
 const number = { type: 'string' };
 const OPTIONS = {
   quick: { type: 'boolean' },
+  everything: { type: 'boolean' },
   list: { type: 'boolean' },
   help: { type: 'boolean' },
   only: { type: 'string' },
@@ -317,6 +320,8 @@ class Bench {
 async function main() {
   const options = readOptions();
   if (options.help) return console.log(HELP);
+  if (options.everything)
+    return require('./everything').main(process.argv.slice(2).filter(option => option !== '--everything'));
   if (options.list) {
     for (const [name, { title, links }] of Object.entries(workloads)) {
       console.log(`${name.padEnd(20)} ${links.join(' ').padEnd(14)} ${report.title(title, options)}`);

@@ -2,6 +2,8 @@
 
 // Where rows are passed on to, and where COPY data comes from.
 
+const fs = require('node:fs');
+const os = require('node:os');
 const { Writable } = require('node:stream');
 
 const CHUNK = 65536;
@@ -20,6 +22,12 @@ class NullWritable extends Writable {
 }
 
 const nullWritable = () => new NullWritable();
+
+/** Writes to no file that stays, in the thread pool as to any file. */
+function nullFile() {
+  const stream = fs.createWriteStream(os.devNull);
+  return Object.defineProperty(stream, 'bytesTaken', { get: () => stream.bytesWritten });
+}
 
 /** A row of a COPY in text format, from 1 on. */
 function copyLine(n) {
@@ -50,4 +58,4 @@ function copyChunks(rows) {
   return chunks;
 }
 
-module.exports = { nullWritable, copyChunks, copyLines };
+module.exports = { nullFile, nullWritable, copyChunks, copyLines };

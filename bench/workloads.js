@@ -18,10 +18,11 @@
 // `session` is a client's, see clients/README.md. `context` has ids, rows, pending, target, adapter.
 
 const { STATEMENTS: S, OWNERS } = require('./database');
-const { nullWritable, copyChunks, copyLines } = require('./streams');
+const { nullFile, nullWritable, copyChunks, copyLines } = require('./streams');
 
 const IN_FLIGHT = 1000;
 const BATCH = 100;
+const HUNDREDS = 100;
 const SESSIONS = 200; // in flight on each connection
 const CURSOR = 1000;
 const TRANSACTIONS = 20; // in flight
@@ -50,7 +51,7 @@ function readingRows(title, as, use = () => {}, more) {
     title: `{rows} ten-column rows, ${title}`,
     operations: 'rows',
     async turn(session, context) {
-      const table = as === 'typed' ? as : 'rows';
+      const table = as === 'typed' || as === 'binary' ? 'typed' : 'rows';
       const rows = await session.read(S[this.unicode ? `${table}Unicode` : table], as);
       expect(typeof rows === 'number' ? rows : rows.length, context.rows, 'rows');
       use(rows, context);
@@ -65,8 +66,35 @@ const passing = (title, writable, more) => ({
   operations: 'rows',
   async turn(session, context) {
     const stream = writable(context);
-    await session.passTo(stream, S.rows);
+    await session.passTo(stream, S.rows, this.binary ? 1 : 0);
     expect(stream.bytesTaken > context.rows * 60, true, 'enough bytes');
+  },
+  ...more
+});
+
+/** A workload that writes short results to a stream that is there, which pg and others cannot. */
+const passingMany = (title, statement, inFlight) => ({
+  title: `Results of ${title}, passed on to a stream that stays open`,
+  links: ['unix', 'tls'],
+  operations: 1000,
+  async turn(session, context) {
+    const values = statement === S.hundred ? Array(1000).fill([]) : makeValues(context);
+    const stream = (context.stream ??= nullWritable());
+    const before = stream.bytesTaken;
+    for (let i = 0; i < 1000; i += inFlight) await session.passEach(stream, statement, values.slice(i, i + inFlight));
+    expect(stream.bytesTaken - before > 60000, true, 'enough bytes');
+  },
+  aims: { module: inFlight === 1 ? 1 : 0.85 }
+});
+
+/** A workload that copies all rows out. */
+const copying = (title, statement, more) => ({
+  title: `COPY TO STDOUT of {rows} rows${title}`,
+  operations: 'rows',
+  async turn(session, context) {
+    const sink = nullWritable();
+    await (this.loop ? session.copyLoop : session.copyOut).call(session, statement, sink);
+    expect(sink.bytesTaken > context.rows * 60, true, 'enough bytes');
   },
   ...more
 });
@@ -81,6 +109,25 @@ module.exports = {
       checkId(session, results && results[IN_FLIGHT - 1], context.ids[IN_FLIGHT - 1]);
     },
     aims: { floor: 1.35, postgres: 0.45, 'pg-pipeline': 0.35, bun: 1 }
+  },
+
+  'select-hundred': {
+    title: 'Results of 100 rows, 100 in flight, a column read',
+    operations: HUNDREDS,
+    async turn(session) {
+      const results = await burst(session, S.hundred, Array(HUNDREDS).fill([]));
+      if (session.rows) expect(session.rows(results[0])[99].c1.length > 0, true, 'a value');
+    },
+    aims: { pg: 1, 'pg-pipeline': 1, postgres: 1, bun: 1 }
+  },
+
+  'insert-pipelined': {
+    title: 'Insert, pipelined: 1,000 in flight, a Sync each',
+    links: ['unix', 'tls'],
+    operations: IN_FLIGHT,
+    turn: (session, context) =>
+      burst(session, S.insert, (context.inserts ??= context.ids.map(id => [id, 'x'.repeat(32)]))),
+    aims: { pg: 1, 'pg-pipeline': 1, postgres: 1, bun: 1 }
   },
 
   'select-batch': {
@@ -168,6 +215,24 @@ module.exports = {
     }
   },
 
+  'session-reads': {
+    title: 'Session: two selects one after the other, 200 sessions in flight',
+    operations: SESSIONS,
+    async turn(session, context) {
+      const ids = makeValues(context).slice(0, SESSIONS);
+      if (session.burst) {
+        await session.burst(S.select, ids);
+        return session.burst(S.select, ids);
+      }
+      await Promise.all(
+        ids.map(async values => {
+          checkId(session, await session.query(S.select, values), values[0]);
+          await session.query(S.select, values);
+        })
+      );
+    }
+  },
+
   'rows-untouched': readingRows('untouched', 'rows', undefined, {
     links: ['unix', 'tls'],
     aims: { floor: 1.8, pg: 0.3, 'pg-pipeline': 0.3, postgres: 0.25, bun: 1 }
@@ -204,6 +269,18 @@ module.exports = {
     { links: ['unix', 'tls'], aims: { pg: 0.6, 'pg-pipeline': 0.6, postgres: 0.5 } }
   ),
 
+  'rows-arrays': readingRows('as arrays of strings', 'arrays', (rows, context) => {
+    expect(rows[context.rows - 1].length, 10, 'columns');
+  }),
+  'rows-binary': readingRows(
+    'ten types in binary format, as objects of defaults',
+    'binary',
+    (rows, context) => {
+      expect(rows[context.rows - 1].hash.length, 32, 'length of hash');
+    },
+    { links: ['unix', 'tls'] }
+  ),
+
   'rows-kept': readingRows(
     'kept, {wire} MiB on the wire; memory after a collection',
     'rows',
@@ -213,17 +290,18 @@ module.exports = {
     { once: true, kept: true }
   ),
 
-  'pass-null': passing('a null Writable', nullWritable, { aims: { floor: 1.25 } }),
-  'copy-out': {
-    title: 'COPY TO STDOUT of {rows} rows',
-    operations: 'rows',
-    async turn(session, context) {
-      const sink = nullWritable();
-      await session.copyOut(S.copyOut, sink);
-      expect(sink.bytesTaken > context.rows * 60, true, 'enough bytes');
-    },
-    aims: { floor: 1.25, pg: 0.5 }
-  },
+  'pass-null': passing('a null Writable', nullWritable, { links: ['unix', 'tls'], aims: { floor: 1.5 } }),
+  'pass-binary': passing('a null Writable, in binary format', nullWritable, { binary: true }),
+  'pass-file': passing('a file', () => nullFile(), { links: ['unix', 'tls'] }),
+  'pass-one': passingMany('one row, one after the other', S.select, 1),
+  'pass-one-pipelined': passingMany('one row, 100 in flight', S.select, 100),
+  'pass-hundred': passingMany('100 rows, one after the other', S.hundred, 1),
+  'pass-hundred-pipelined': passingMany('100 rows, 100 in flight', S.hundred, 100),
+
+  'copy-out': copying('', S.copyOut, { links: ['unix', 'tls'], aims: { floor: 1.8, pg: 1 } }),
+  'copy-out-csv': copying(' as CSV', S.copyOutCsv),
+  'copy-out-binary': copying(' in binary format', S.copyOutBinary),
+  'copy-out-iterated': copying(', in a loop', S.copyOut, { loop: true, aims: { floor: 1.8 } }),
 
   'copy-in': {
     title: 'COPY FROM STDIN of {rows} rows, written as a file is read',
@@ -256,6 +334,18 @@ module.exports = {
       });
       expect(count, context.rows, 'rows');
     }
+  },
+
+  'early-exit': {
+    title: 'A loop over {rows} rows that ends at the first',
+    operations: 1,
+    turn: session => session.firstOf(S.rows, 100)
+  },
+
+  cancel: {
+    title: 'A query that is cancelled while it runs',
+    operations: 1,
+    turn: session => session.cancelled('SELECT pg_sleep(10)')
   },
 
   connect: {

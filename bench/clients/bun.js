@@ -15,8 +15,9 @@ class BunSession {
     return result;
   }
 
-  read({ text }) {
-    return this.sql.unsafe(text);
+  read({ text }, as) {
+    const query = this.sql.unsafe(text);
+    return as === 'arrays' ? query.values() : query;
   }
 
   end() {
@@ -43,6 +44,11 @@ module.exports = {
     'pass-null': NO_STREAM,
     cursor: NO_STREAM,
     'copy-out': NO_COPY,
+    'copy-out-csv': NO_COPY,
+    'copy-out-binary': NO_COPY,
+    'pass-file': NO_STREAM,
+    'pass-binary': NO_STREAM,
+    'rows-binary': 'decides itself',
     'copy-in': NO_COPY,
     'copy-in-rows': NO_COPY,
     require: 'part of the runtime'

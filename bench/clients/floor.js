@@ -206,6 +206,13 @@ class FloorSession {
     return this.frames;
   }
 
+  /** One write each for the results that a read has brought. */
+  async passEach(sink, statement, lists) {
+    this._sink = sink;
+    await this.burst(statement, lists);
+    this._sink = null;
+  }
+
   async passTo(sink, statement) {
     this._sink = sink;
     await this.read(statement);
@@ -218,6 +225,10 @@ class FloorSession {
     const before = this.socket.bytesRead;
     await this._send(message('Q', cstring(statement.text)), 1);
     sink.bytesTaken += this.socket.bytesRead - before;
+  }
+
+  copyLoop(statement, sink) {
+    return this.copyOut(statement, sink);
   }
 
   async copyIn(statement, chunks) {
@@ -268,6 +279,9 @@ class FloorSession {
 module.exports = {
   label: 'floor (bare socket)',
   cannot: {
+    'rows-arrays': 'it only counts frames',
+    'rows-binary': 'it only counts frames',
+    'pass-binary': 'its bytes are those of text',
     'rows-one-column': 'it only counts frames',
     'rows-objects': 'it only counts frames',
     'rows-objects-typed': 'it only counts frames',

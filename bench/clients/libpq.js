@@ -8,6 +8,17 @@ const NO_STREAM = 'gives parsed rows only';
 module.exports = {
   label: 'libpq (C)',
   cannot: {
+    ...Object.fromEntries(
+      ['select-hundred', 'insert-pipelined', 'session-reads', 'early-exit', 'cancel'].map(name => [name, 'not written'])
+    ),
+    ...Object.fromEntries(['csv', 'binary', 'iterated'].map(how => [`copy-out-${how}`, 'not written'])),
+    'rows-arrays': NO_OBJECTS,
+    'rows-binary': NO_OBJECTS,
+    'pass-file': NO_STREAM,
+    'pass-binary': NO_STREAM,
+    ...Object.fromEntries(
+      ['one', 'one-pipelined', 'hundred', 'hundred-pipelined'].map(name => [`pass-${name}`, NO_STREAM])
+    ),
     sessions: 'not written',
     transactions: 'not written',
     'rows-objects': NO_OBJECTS,

@@ -11,7 +11,12 @@ module.exports = {
     transactions: 'the same as pg',
     cursor: NO_PORTALS,
     'pass-null': NO_PORTALS,
+    'pass-file': NO_PORTALS,
+    'pass-binary': NO_PORTALS,
     'copy-out': NO_PORTALS,
+    'copy-out-csv': NO_PORTALS,
+    'copy-out-binary': NO_PORTALS,
+    'copy-out-iterated': NO_PORTALS,
     'copy-in': NO_PORTALS,
     'copy-in-rows': NO_PORTALS,
     require: 'the same as pg'

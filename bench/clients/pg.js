@@ -18,8 +18,9 @@ class PgSession {
     return result.rows;
   }
 
-  async read({ text }) {
-    return (await this.client.query(text)).rows;
+  async read({ text }, as) {
+    if (as === 'arrays') return (await this.client.query({ text, rowMode: 'array' })).rows;
+    return (await this.client.query(as === 'binary' ? { text, binary: true } : text)).rows;
   }
 
   _stream(text, size) {
@@ -34,6 +35,11 @@ class PgSession {
   copyOut({ text }, stream) {
     const { to } = require('pg-copy-streams');
     return pipeline(this.client.query(to(text)), stream);
+  }
+
+  async copyLoop({ text }, sink) {
+    const { to } = require('pg-copy-streams');
+    for await (const chunk of this.client.query(to(text))) sink.bytesTaken += chunk.length;
   }
 
   copyIn({ text }, chunks) {
@@ -102,12 +108,20 @@ module.exports = {
   ...adapter('pg', false),
   labels: {
     'copy-out': 'pg + pg-copy-streams',
+    'copy-out-csv': 'pg + pg-copy-streams',
+    'copy-out-binary': 'pg + pg-copy-streams',
+    'copy-out-iterated': 'pg + pg-copy-streams',
     'copy-in': 'pg + pg-copy-streams',
     'copy-in-rows': 'pg + pg-copy-streams',
     cursor: 'pg + pg-query-stream',
-    'pass-null': 'pg + pg-query-stream, JSON'
+    'pass-null': 'pg + pg-query-stream, JSON',
+    'pass-file': 'pg + pg-query-stream, JSON'
   },
-  cannot: { ...noBatch, 'select-pipelined@link': 'a round trip for each query, 25 a second' },
+  cannot: {
+    ...noBatch,
+    'pass-binary': 'JSON is text',
+    'select-pipelined@link': 'a round trip for each query, 25 a second'
+  },
   adapter,
   noBatch
 };

@@ -24,8 +24,9 @@ class PostgresSession {
     return result;
   }
 
-  read(statement) {
-    return this.query(statement, []);
+  read(statement, as) {
+    const query = this.query(statement, []);
+    return as === 'arrays' ? query.values() : query;
   }
 
   passTo(stream, { text }) {
@@ -39,6 +40,9 @@ class PostgresSession {
 
   async copyOut({ text }, stream) {
     return pipeline(await this.sql.unsafe(text).readable(), stream);
+  }
+  async copyLoop({ text }, sink) {
+    for await (const chunk of await this.sql.unsafe(text).readable()) sink.bytesTaken += chunk.length;
   }
   async copyIn({ text }, chunks) {
     return pipeline(chunks, await this.sql.unsafe(text).writable());
@@ -63,8 +67,8 @@ function connect({ path, host, port, user, password, database, tls }, options = 
 
 module.exports = {
   label: 'postgres',
-  labels: { 'pass-null': 'postgres, JSON' },
-  cannot: { 'select-batch': 'no shared Sync' },
+  labels: { 'pass-null': 'postgres, JSON', 'pass-file': 'postgres, JSON' },
+  cannot: { 'select-batch': 'no shared Sync', 'rows-binary': 'reads text', 'pass-binary': 'JSON is text' },
   load: () => require('postgres'),
 
   async open(target) {

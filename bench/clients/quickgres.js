@@ -26,8 +26,9 @@ class QuickgresSession {
   }
 
   async read(statement, as) {
-    const result = await this.client.query(text(statement), []);
-    if (as === 'objects' || as === 'typed') {
+    const result = await this.client.query(text(statement), [], as === 'binary' ? 1 : 0);
+    if (as === 'arrays') return result.arrays ?? result.rows.map(row => row.toArray());
+    if (as === 'objects' || as === 'typed' || as === 'binary') {
       return result.objects ?? result.rows.map(row => row.toObject());
     }
     if (as === 'iterated') {
@@ -38,10 +39,40 @@ class QuickgresSession {
     return result.rows;
   }
 
-  async passTo(stream, statement) {
-    if (this.client.queryTo) return this.client.queryTo(stream, text(statement));
-    await this.client.query(text(statement), [], 0, true, stream);
+  async passTo(stream, statement, format = 0) {
+    if (this.client.queryTo) return this.client.queryTo(stream, text(statement), [], { format });
+    await this.client.query(text(statement), [], format, true, stream);
     await new Promise(resolve => stream.end(resolve));
+  }
+
+  passEach(stream, statement, lists) {
+    return Promise.all(lists.map(values => this.client.query(statement.text, values, 0, true, stream)));
+  }
+
+  async copyLoop(statement, sink) {
+    for await (const chunk of this.client.copyTo(text(statement))) sink.bytesTaken += chunk.length;
+  }
+
+  async firstOf(statement, size) {
+    if (this.client.cursor) {
+      for await (const row of this.client.cursor(text(statement), [], { batchSize: size })) if (row) break;
+      return;
+    }
+    await this.client.startQuery(text(statement), []);
+    await this.client.getResults(size);
+    await this.client.sync();
+  }
+
+  async cancelled(sql) {
+    const running = this.client.query(sql, []).then(
+      () => {
+        throw new Error('the query has ended');
+      },
+      () => {}
+    );
+    await new Promise(resolve => setTimeout(resolve, 2)); // the server ignores what comes before the query has begun
+    await this.client.cancel();
+    await running;
   }
 
   async copyOut(statement, stream) {
@@ -113,6 +144,7 @@ function adapter(label, file, classic) {
       await connected;
       const session = new QuickgresSession(client);
       if (!client.batch) session.batch = undefined;
+      if (!client.copyTo) session.copyLoop = undefined;
       return session;
     },
 
