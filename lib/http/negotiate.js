@@ -32,6 +32,9 @@ const known = new Map();
 const MOST = 100;
 const LONGEST = 256;
 
+/** A text in quotes, whose commas and semicolons divide nothing; without its last quote it reaches to the end. */
+const QUOTED = /"(?:[^"\\]|\\.)*(?:"|\\?$)/gs;
+
 /**
  * The names in a header such as Accept, each with its weight, which is 0 if it is not a number. Other parameters are
  * ignored.
@@ -41,7 +44,7 @@ function weightsOf(header) {
   const before = known.get(header);
   if (before !== undefined) return before;
   const weights = new Map();
-  for (const item of header.toLowerCase().split(',')) {
+  for (const item of header.toLowerCase().replace(QUOTED, '').split(',')) {
     const [name, ...parameters] = item.split(';').map(part => part.trim());
     const q = parameters.find(parameter => parameter.startsWith('q='));
     const weight = q === undefined ? 1 : Number(q.slice(2));
