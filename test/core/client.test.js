@@ -7,8 +7,9 @@ const net = require('node:net');
 const { inspect, promisify } = require('node:util');
 const quickgres = require('quickgres');
 const { Client, RowReader, RowParser, PostgresError, ConnectionError, AbortError, UsageError } = quickgres;
-const { sharedServer, connected, proxied, faked, message } = require('../support');
+const { activity, sharedServer, connected, proxied, faked, message } = require('../support');
 const { endAfterTest } = require('../support/hooks');
+const { until } = require('../support/kit');
 
 describe('The package', () => {
   it('gives the same by require, by import, and by its own name', async () => {
@@ -442,6 +443,7 @@ describe('Client', () => {
     const client = await connected();
     const error = once(client, 'error');
     const pending = client.query('SELECT pg_sleep(60)');
+    await until(async () => (await activity(client)) === 'active');
     await Promise.all([
       server.sql(`SELECT pg_terminate_backend(${client.processId})`),
       assert.rejects(pending, ({ name, code, sent, cause }) => {

@@ -8,7 +8,7 @@ const { setImmediate: turn, setTimeout: sleep } = require('node:timers/promises'
 const { Pool } = require('../../lib/pool');
 const { connected, sharedServer } = require('../support');
 const { afterTest, endAfterTest } = require('../support/hooks');
-const { table } = require('./kit');
+const { INTERNAL, covered, table } = require('./kit');
 
 const SLEEP = 'SELECT pg_sleep(60)';
 
@@ -37,6 +37,7 @@ const FORMS = {
   },
   'a cursor of a transaction': client => [client.transaction(tx => tx.cursor(SLEEP).next())],
   transaction: client => [client.transaction(tx => tx.query(SLEEP))],
+  'the last query of a transaction': client => [client.transaction(tx => tx.commit(SLEEP))],
   'a transaction that ignores the error': client => [
     client.transaction(async tx => {
       await tx.query(SLEEP).catch(() => {});
@@ -127,6 +128,15 @@ table(
 );
 
 describe('cancel()', () => {
+  covered(
+    { ...FORMS, cancel },
+    {
+      'listen, describe, connection': 'the server executes nothing for them, or what others ask',
+      'copyFail, ref, unref, toJSON, connect, end, destroy, renew, close, sync': 'they end or do nothing',
+      [INTERNAL]: 'they are no methods for users'
+    }
+  );
+
   it('leaves nothing unhandled of 200 queries', async () => {
     for (const address of Object.values(ADDRESSES)) {
       const client = await connected(await address());

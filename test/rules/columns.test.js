@@ -9,7 +9,7 @@ const { Client, decoders } = require('../..');
 const { Pool } = require('../../lib/pool');
 const { changes } = require('../../lib/replication');
 const { afterTest, endAfterTest } = require('../support/hooks');
-const { table } = require('./kit');
+const { ENDS, INTERNAL, covered, table } = require('./kit');
 
 const SCHEMA = `
   CREATE EXTENSION IF NOT EXISTS citext;
@@ -130,6 +130,7 @@ const WAYS = {
   'a cursor of a transaction': (session, text) =>
     session.transaction(tx => first(tx.cursor(text, [], { batchSize: 1 }))),
   transaction: (session, text) => session.transaction(async tx => (await tx.query(text)).objects[0].value),
+  commit: async (session, text) => (await session.transaction(tx => tx.commit(text))).objects[0].value,
   savepoint: (session, text) =>
     session.transaction(tx => tx.transaction(async inner => (await inner.query(text)).objects[0].value)),
   'with a role without rights': async (session, text) =>
@@ -144,6 +145,17 @@ const WAYS = {
 };
 
 describe('Columns', () => {
+  covered(
+    { ...WAYS, jsonTo },
+    {
+      'copyTo, copyFrom, copyData, copyDone, copyFail': 'COPY has no columns',
+      'describe, listen, connection': 'they give no rows',
+      'startQuery, getResults': 'test/core/steps.test.js',
+      [ENDS]: 'they give no rows',
+      [INTERNAL]: 'they are no methods for users'
+    }
+  );
+
   let server, bouncer;
   before(async function () {
     this.timeout(30000);

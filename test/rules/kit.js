@@ -3,6 +3,7 @@
 // Rules that hold on many paths are tables: a test runs in each cell. A new kind, method or place is one entry of an axis.
 
 const assert = require('node:assert/strict');
+const { Client, Session } = require('../..');
 const { Pool } = require('../../lib/pool');
 const { connected, sharedServer } = require('../support');
 const { endAfterTest } = require('../support/hooks');
@@ -55,6 +56,45 @@ function table(rule, axes, test, except = {}) {
   });
 }
 
+const isMethod = (prototype, name) =>
+  name !== 'constructor' && typeof Object.getOwnPropertyDescriptor(prototype, name).value === 'function';
+
+/**
+ * A test that fails when a client, a pool or a transaction has a method that no entry of an axis calls: a new method
+ * gets an entry, or a reason.
+ * @param {Object<string, function>} axis and functions that its entries call
+ * @param {Object<string, string>} except the reason why there is no entry, by names of methods with commas between them
+ */
+function covered(axis, except) {
+  it('has an entry for each method of a session, or a reason', async () => {
+    const client = await connected();
+    const { prototype } = await client.transaction(tx => tx.constructor);
+    const classes = [Session.prototype, Client.prototype, Object.getPrototypeOf(Client.prototype), Pool.prototype];
+    const methods = new Set(
+      [...classes, prototype].flatMap(each => Object.getOwnPropertyNames(each).filter(name => isMethod(each, name)))
+    );
+    const text = Object.values(axis).map(String).join();
+    const called = name => new RegExp(`\\.${name}\\(`).test(text);
+    const excepted = Object.keys(except).flatMap(names => names.split(', '));
+    assert.deepEqual(
+      [...methods].filter(name => !called(name) && !excepted.includes(name)),
+      [],
+      'no entry calls these'
+    );
+    assert.deepEqual(
+      excepted.filter(name => !methods.has(name)),
+      [],
+      'these are no methods'
+    );
+  });
+}
+
+/** Methods of a session that begin and end what others do. */
+const ENDS = 'connect, end, destroy, ref, unref, renew, close, sync, toJSON, cancel';
+
+/** Methods that are the library's own. */
+const INTERNAL = 'copyIn, giveUpStreams, beginSteps, endSteps';
+
 /**
  * The sessions that have the methods of Session: each runs a function with one.
  * @type {Object<string, function(function(Session), object?): Promise>}
@@ -69,4 +109,4 @@ const SESSIONS = {
   'with of a pool': (use, config) => SESSIONS.pool(pool => use(pool.with({ application_name: 'with' })), config)
 };
 
-module.exports = { SESSIONS, table };
+module.exports = { ENDS, INTERNAL, SESSIONS, covered, table };

@@ -2,7 +2,7 @@
 
 const assert = require('node:assert/strict');
 const { PassThrough } = require('node:stream');
-const { SESSIONS, table } = require('./kit');
+const { ENDS, INTERNAL, SESSIONS, covered, table } = require('./kit');
 
 /** Failures, by what a text and its values are. */
 const FAILURES = {
@@ -20,7 +20,15 @@ const METHODS = {
     on.transaction(async function readsUsersInside(tx) {
       await tx.query(text, values);
     }),
-  cursor: async (on, text, values) => on.cursor(text, values).next()
+  cursor: async (on, text, values) => on.cursor(text, values).next(),
+  'for await': async (on, text, values) => {
+    for await (const row of on.cursor(text, values)) assert.ok(row);
+  },
+  commit: (on, text, values) =>
+    on.transaction(async function readsUsersInside(tx) {
+      await tx.commit(text, values);
+    }),
+  with: (on, text, values) => on.with({ application_name: 'with' }).query(text, values)
 };
 
 table(
@@ -38,6 +46,17 @@ table(
     assert.ok(error.stack.startsWith(`${error.name}: ${error.message}`), 'the stack has another message');
   }
 );
+
+describe('The table of stacks', () => {
+  covered(METHODS, {
+    'copyTo, copyFrom, listen': 'they give streams and loops',
+    'describe, simpleQuery': 'they take no values',
+    connection: 'its function calls the others',
+    'startQuery, getResults, copyData, copyDone, copyFail': 'steps of kig/quickgres 0.4: test/core/steps.test.js',
+    [ENDS]: 'they have no result',
+    [INTERNAL]: 'they are no methods for users'
+  });
+});
 
 describe('The stack of a COMMIT that fails', () => {
   for (const [name, session] of Object.entries(SESSIONS))
