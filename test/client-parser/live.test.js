@@ -332,7 +332,7 @@ describe('live', () => {
       await state;
       assert.equal(listeners.size, 0);
       response.end();
-      while (listeners.size === 0) await sleep(1);
+      await until(() => listeners.size !== 0);
     }
     await page.return();
     assert.equal(listeners.size, 0);

@@ -6,6 +6,7 @@ const { ConnectionError } = require('../..');
 const { Channels } = require('../../lib/core/listen');
 const { connected, held, proxied } = require('../support');
 const { shorten } = require('../support/hooks');
+const { until } = require('../support/kit');
 
 /** The channels that the server notifies a client of. */
 async function channels(client) {
@@ -61,7 +62,7 @@ describe('listen', () => {
     const flights = () => wire.stats.flights.toServer;
     const more = async count => {
       const before = flights();
-      while (flights() < before + count) await sleep(5);
+      await until(() => flights() >= before + count);
     };
     let before = flights();
     await sleep(50);

@@ -15,6 +15,7 @@ const { respond } = require('../../lib/http');
 const { Pool } = require('../../lib/pool');
 const { activity, connected, sharedServer } = require('../support');
 const { LARGE, cached, direct, get, serving } = require('./serving');
+const { until } = require('../support/kit');
 
 const SMALL = 'SELECT 1 AS a';
 /** More than could be read in the time that a test has: what is answered behind it shows that it was cancelled. */
@@ -398,7 +399,7 @@ describe('respond', () => {
         assert.equal(count, 49999);
         await assert.rejects(get(port, { 'accept-encoding': encoding }, { url: '/values' }), { code: 'ECONNRESET' });
       }
-      while (errors.length < 4) await sleep(5); // the reader may know before the handler does
+      await until(() => errors.length >= 4); // the reader may know before the handler does
       assert.deepEqual(
         errors.map(error => error.code),
         Array(4).fill('22012')
@@ -460,7 +461,7 @@ describe('respond', () => {
         const controller = new AbortController();
         const text = 'SELECT i, pg_sleep(CASE i WHEN 2000 THEN 60 ELSE 0 END) FROM generate_series(1, 4000) AS i';
         const answered = respond(client, request, response, text, [], { as: 'protocol', signal: controller.signal });
-        while (!response.headersSent) await sleep(5);
+        await until(() => response.headersSent);
         controller.abort();
         await answered.catch(error => states.push([error.name, response.headersSent]));
       },
@@ -663,7 +664,7 @@ describe('respond', () => {
             reader.destroy();
             assert.equal((await client.query('SELECT 7 AS a')).rows[0].a, 7);
           }
-          while (errors.length < 9) await sleep(5);
+          await until(() => errors.length >= 9);
           assert.deepEqual(new Set(errors.map(({ name }) => name)), new Set(['AbortError']));
           assert.equal(client.pending, 0);
         }
@@ -876,7 +877,7 @@ describe('respond', () => {
           await assert.rejects(late.toArray(), { code: 'ERR_HTTP2_STREAM_ERROR' });
           const compressed = session.request({ ':path': '/1', 'accept-encoding': 'br' });
           await assert.rejects(compressed.toArray(), { code: 'ERR_HTTP2_STREAM_ERROR' });
-          while (errors.length < 3) await sleep(5); // the reader may know before the handler does
+          await until(() => errors.length >= 3); // the reader may know before the handler does
           assert.deepEqual(
             errors.map(error => error.code),
             ['22012', '22012', '22012']
@@ -897,7 +898,7 @@ describe('respond', () => {
             const stream = session.request({ ':path': '/' });
             await once(stream, 'data');
             stream.close(http2.constants.NGHTTP2_CANCEL);
-            while (errors.length <= i) await sleep(5);
+            await until(() => errors.length > i);
             assert.equal((await client.query('SELECT 7 AS a')).rows[0].a, 7);
           }
           assert.deepEqual(

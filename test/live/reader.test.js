@@ -5,6 +5,7 @@ const { setTimeout: sleep } = require('node:timers/promises');
 const { Reader } = require('../../lib/live/reader');
 const { NO_DATA } = require('../../lib/live/state');
 const { afterTest } = require('../support/hooks');
+const { until } = require('../support/kit');
 
 /** As much of a Target as a reader uses; it takes a piece when `take()` is called, unless it is quick. */
 function targetOf({ quick = true } = {}) {
@@ -86,7 +87,7 @@ describe('A reader', () => {
     assert.equal(target.written.length, 0);
     reader.show(stateOf('a'));
     target.quick = false;
-    while (target.written.length < 2) await sleep(1);
+    await until(() => target.written.length >= 2);
     assert.deepEqual(target.written[1], NO_DATA);
     await sleep(50);
     assert.equal(target.written.length, 2);

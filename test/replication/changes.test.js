@@ -5,6 +5,7 @@ const timers = require('node:timers/promises');
 const { startProxy, startServer } = require('pg-test-fixtures');
 const { Client } = require('../..');
 const { changes } = require('../../lib/replication');
+const { until } = require('../support/kit');
 
 const { setTimeout: sleep } = timers;
 const FILE = require.resolve('../../lib/replication/changes');
@@ -47,7 +48,7 @@ describe('changes', function () {
   beforeEach(() => writer.query('TRUNCATE items'));
   afterEach(async () => {
     for (const loop of loops.splice(0)) await loop.return().catch(() => {});
-    while ((await slots('WHERE active')).length > 0) await sleep(10);
+    await until(async () => (await slots('WHERE active')).length === 0);
     await server.sql('SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots');
   });
 
@@ -106,7 +107,7 @@ describe('changes', function () {
     assert.equal((await each.next()).value.type, 'commit');
     await each.return();
     assert.deepEqual(await each.next(), { value: undefined, done: true });
-    while ((await slots('')).length > 0) await sleep(10);
+    await until(async () => (await slots('')).length === 0);
   });
 
   it('gives strings with decode: false, and takes decoders from the config', async () => {
@@ -114,7 +115,7 @@ describe('changes', function () {
     const own = loop({ publication: ["o'dd", 'pub'] }, { ...server.config, decode: { 23: text => `int ${text}` } });
     const first = await begin(plain);
     const second = take(own, 1);
-    while ((await slots('WHERE active')).length < 2) await sleep(10);
+    await until(async () => (await slots('WHERE active')).length >= 2);
     while ((await server.sql("SELECT 1 FROM pg_stat_replication WHERE state = 'streaming'")).length < 2)
       await sleep(10);
     await writer.query('INSERT INTO items (id, done) VALUES (1, true)');
@@ -149,7 +150,7 @@ describe('changes', function () {
       proxy.refuse();
       proxy.cut();
       const missed = take(each, 1);
-      while (pauses.length < 12) await sleep(1);
+      await until(() => pauses.length >= 12);
       proxy.accept();
       assert.deepEqual(await missed, [{ type: 'missed' }]);
       pauses.forEach((pause, index) => {
@@ -217,7 +218,7 @@ describe('changes', function () {
       if (calls === 1) throw new Error('no');
     };
     await assert.rejects(loop({ slot: 'audit', snapshot }).next(), { message: 'no' });
-    while ((await slots('')).length > 0) await sleep(10); // no slot without its snapshot
+    await until(async () => (await slots('')).length === 0); // no slot without its snapshot
     const each = loop({ slot: 'audit', snapshot });
     assert.deepEqual(ids(await take(each, 1)), [12]);
     assert.deepEqual(seen, [
@@ -264,7 +265,7 @@ describe('changes', function () {
     await taken;
     proxy.refuse();
     proxy.cut();
-    while ((await slots('WHERE active')).length > 0) await sleep(10);
+    await until(async () => (await slots('WHERE active')).length === 0);
     await server.sql("SELECT pg_drop_replication_slot('audit')");
     proxy.accept();
     assert.deepEqual(await take(each, 1), [{ type: 'missed' }]);

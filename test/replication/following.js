@@ -2,10 +2,10 @@
 
 // What the tests of replication stand on: a server, a table that is followed, and streams that end with their test.
 
-const { setTimeout: sleep } = require('node:timers/promises');
 const { startServer } = require('pg-test-fixtures');
 const { Client } = require('../..');
 const { PgOutput, replicate } = require('../../lib/replication');
+const { until } = require('../support/kit');
 
 /** Makes hooks for the suite. @returns {object} `server` and `writer`, a connection that changes things, once they run */
 function following() {
@@ -29,7 +29,7 @@ function following() {
   afterEach(async () => {
     for (const stream of it.streams.splice(0)) stream.on('error', () => {}).destroy();
     for (const client of it.clients.splice(0)) client.destroy();
-    while ((await it.server.sql('SELECT 1 FROM pg_replication_slots WHERE active')).length > 0) await sleep(10);
+    await until(async () => (await it.server.sql('SELECT 1 FROM pg_replication_slots WHERE active')).length === 0);
     await it.server.sql('SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots');
   });
 

@@ -128,7 +128,7 @@ describe('replicate', function () {
       await writer.query('INSERT INTO followed VALUES ($1)', [i]);
       const [, , { endLsn }] = await changes(stream, 1, decoder);
       stream.confirm(endLsn);
-      while ((await confirmed('told')) < endLsn) await sleep(5);
+      await until(async () => (await confirmed('told')) >= endLsn);
       const [{ replay_lsn: applied }] = await server.sql(
         `SELECT replay_lsn FROM pg_stat_replication WHERE pid = ${client.processId}`
       );
@@ -177,7 +177,7 @@ describe('replicate', function () {
       rows: [now]
     } = await writer.query('SELECT pg_current_wal_lsn() AS lsn, clock_timestamp() AS time');
     const told = 'SELECT FROM pg_stat_replication WHERE sent_lsn >= $1 AND reply_time > $2::timestamptz'; // all was seen, and answered
-    while ((await writer.query(told, [now.lsn, now.time])).rowCount === 0) await sleep(10);
+    await until(async () => (await writer.query(told, [now.lsn, now.time])).rowCount !== 0);
     assert.ok(stream.confirmed < commit.endLsn && (await confirmed('forgetting')) < commit.endLsn);
     stream.confirm(commit.endLsn);
     while ((await confirmed('forgetting')) <= commit.endLsn) {
@@ -211,7 +211,7 @@ describe('replicate', function () {
       for await (const line of lines) seen.push(line);
       await writing;
       const active = "SELECT 1 FROM pg_replication_slots WHERE active AND slot_name = 'killed'";
-      while ((await server.sql(active)).length > 0) await sleep(10);
+      await until(async () => (await server.sql(active)).length === 0);
     }
     // Each transaction came whole, and in order but for those that came again.
     const numbers = seen.map(line => line.split(',').map(Number));
@@ -229,7 +229,7 @@ describe('replicate', function () {
     await writer.query('INSERT INTO followed VALUES (1)');
     const [, , commit] = await changes(stream, 1);
     stream.confirm(commit.endLsn);
-    while ((await confirmed('crashed')) < commit.endLsn) await sleep(5);
+    await until(async () => (await confirmed('crashed')) >= commit.endLsn);
     await writer.query('INSERT INTO followed VALUES (2)');
     const failed = once(stream, 'error');
     await server.kill();

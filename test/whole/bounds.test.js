@@ -6,6 +6,7 @@ const { Writable } = require('node:stream');
 const { setTimeout: sleep } = require('node:timers/promises');
 const { SAY } = require('../support/connecting');
 const { connected, faked, proxied } = require('../support');
+const { until } = require('../support/kit');
 
 describe('What waits', () => {
   it('is to be seen: requests in `pending`, bytes in `bufferedBytes`', async () => {
@@ -57,7 +58,7 @@ describe('What waits', () => {
     const behind = client.query('SELECT 1 AS one').then(() => {
       answered = true;
     });
-    while (taken.length === 0) await sleep(1);
+    await until(() => taken.length !== 0);
     await sleep(100);
     const { bytes } = wire.stats;
     assert.ok(bytes.toClient < 20e6, `${bytes.toClient} of 50 MB came`);

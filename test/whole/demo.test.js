@@ -5,10 +5,10 @@ const { once } = require('node:events');
 const fs = require('node:fs');
 const http = require('node:http');
 const os = require('node:os');
-const { setTimeout: sleep } = require('node:timers/promises');
 const { launchBrowser, skipUnless, startProxy } = require('pg-test-fixtures');
 const { Client } = require('../..');
 const { begin, end, run } = require('../support/demo');
+const { until } = require('../support/kit');
 
 describe('the demo', function () {
   this.timeout(120000);
@@ -139,9 +139,9 @@ describe('the demo', function () {
 
     it('goes on with a new connection, and without one says what is wrong', async function () {
       proxy.reset();
-      while ((await rowsOf('/rows.json'))[0] !== 200) await sleep(50);
+      await until(async () => (await rowsOf('/rows.json'))[0] === 200);
       await proxy.stop();
-      while ((await rowsOf('/rows'))[0] === 200) await sleep(50);
+      await until(async () => (await rowsOf('/rows'))[0] !== 200);
       for (const name of ['/rows', '/rows.ndjson', '/rows.json', '/rows-agg.json']) {
         const [status, text] = await rowsOf(name);
         assert.equal(status, 503);
@@ -187,7 +187,7 @@ describe('the demo', function () {
       const [status] = await once(demo.process, 'exit');
       assert.equal(status, 0);
       // Whoever removes the files may outlive the server by a moment.
-      while (processes().length > 0 || fs.readdirSync(demo.directory).length > 0) await sleep(50);
+      await until(() => !(processes().length > 0 || fs.readdirSync(demo.directory).length > 0));
     });
   });
 });

@@ -6,7 +6,7 @@ const { setTimeout: sleep } = require('node:timers/promises');
 const { Client, AbortError, ConnectionError } = require('../../..');
 const { FakeServer } = require('../../support/connecting');
 const { sharedServer, connected, proxied, dataRow, commandComplete, ANSWER, GREETING } = require('../../support');
-const { slow } = require('../../support/kit');
+const { slow, until } = require('../../support/kit');
 
 /** Aborts a request after so many milliseconds. */
 function aborting(ms, work) {
@@ -340,7 +340,7 @@ describe('cancel()', () => {
     const slow = client.query('SELECT pg_sleep(60)');
     const running = () =>
       other.query("SELECT FROM pg_stat_activity WHERE pid = $1 AND wait_event = 'PgSleep'", [client.processId]);
-    while ((await running()).rowCount === 0) await sleep(10);
+    await until(async () => (await running()).rowCount !== 0);
     await client.cancel();
     await assert.rejects(slow, { name: 'PostgresError', code: '57014' });
     await client.cancel();

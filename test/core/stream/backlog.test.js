@@ -7,7 +7,7 @@ const { setImmediate: turn, setTimeout: sleep } = require('node:timers/promises'
 const zlib = require('node:zlib');
 const { Backlog, PATIENCE } = require('../../../lib/core/stream/backlog');
 const { connected, proxied } = require('../../support');
-const { slow } = require('../../support/kit');
+const { slow, until } = require('../../support/kit');
 
 const waiting = targets => targets.reduce((sum, { writableLength }) => sum + writableLength, 0);
 
@@ -44,7 +44,7 @@ describe('The backlog of a connection', () => {
     const results = targets.map(target =>
       client.queryTo(target, "SELECT repeat('x', 20000)", [], { stall_timeout: 0 })
     );
-    while (waiting(targets) < 10_000_000) await sleep(5);
+    await until(() => waiting(targets) >= 10_000_000);
     await untilQuiet(wire);
     const most = waiting(targets);
     assert.ok(most < 11_000_000, `${most} bytes wait`);
@@ -63,7 +63,7 @@ describe('The backlog of a connection', () => {
         const [first, second] = [slow(), slow()];
         const results = [first, second].map(target => ask(target).catch(error => error));
         const other = client.query('SELECT 7 AS a');
-        while (second.writableLength === 0) await sleep(5);
+        await until(() => second.writableLength !== 0);
         const third = client.query("SELECT repeat('x', 300000)");
         const before = wire.stats.bytes.toClient;
         await untilQuiet(wire);

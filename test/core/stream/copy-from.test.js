@@ -11,6 +11,7 @@ const { ANSWER, answering, commandComplete, connected, hex, message, proxied, sh
 const { Pool } = require('../../../lib/pool');
 const { endAfterTest } = require('../../support/hooks');
 const { goesOn, isIdle } = require('../../support/copy-streams');
+const { until } = require('../../support/kit');
 
 /** A source of rows of eight bytes, up to so many bytes or until it is told that it is enough. */
 function endless(most) {
@@ -349,7 +350,7 @@ describe('copyFrom', () => {
   it('is cancelled while it waits for a lock', async () => {
     await locked(client, async stream => {
       stream.write('1\n');
-      while (await isIdle(client)) await sleep(5);
+      await until(async () => !(await isIdle(client)));
       stream.destroy();
       await goesOn(client);
     });

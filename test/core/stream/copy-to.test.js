@@ -9,7 +9,7 @@ const { PostgresError, ConnectionError } = require('../../..');
 const { ROWS } = require('../../support/slow-reader');
 const { connected, proxied } = require('../../support');
 const { collect, goesOn, isIdle } = require('../../support/copy-streams');
-const { failing } = require('../../support/kit');
+const { failing, until } = require('../../support/kit');
 
 describe('copyTo', () => {
   it('gives the bytes of COPY, to a loop, to events and to a pipe', async () => {
@@ -80,7 +80,7 @@ describe('copyTo', () => {
     await assert.rejects(once(aborted, 'end'), { name: 'AbortError' });
     await goesOn(client);
     const waiting = client.copyTo('COPY (SELECT pg_sleep(60)) TO STDOUT');
-    while (await isIdle(client)) await sleep(5);
+    await until(async () => !(await isIdle(client)));
     waiting.destroy();
     await goesOn(client);
   });
