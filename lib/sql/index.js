@@ -81,22 +81,24 @@ function render(root, isCamel = false) {
  * @returns {Array} a frozen `[text, values]`
  */
 function piece(strings, parts = [], columns = undefined) {
-  const renamed = () => render(node, true);
-  const node = { strings, parts, columns, parameters: 0, size: strings.length, renamed: columns && renamed };
-  node.isEmpty = true;
+  let isEmpty = strings.every(isBlank),
+    isRenamed = columns !== undefined,
+    parameters = 0,
+    size = strings.length;
   for (const part of parts) {
     const nested = Piece.node(part);
-    node.isEmpty &&= nested?.isEmpty === true;
-    node.parameters += nested?.parameters ?? 1;
-    node.size += nested?.size ?? 0;
-    if (nested?.renamed !== undefined) node.renamed = renamed;
+    isEmpty &&= nested?.isEmpty === true;
+    isRenamed ||= nested?.renamed !== undefined;
+    parameters += nested === undefined ? 1 : nested.parameters;
+    if (nested !== undefined) size += nested.size;
   }
-  node.isEmpty &&= strings.every(isBlank);
-  if (node.parameters > 65535)
+  if (parameters > 65535)
     throw new RangeError(
-      `${node.parameters} parameters: a query takes at most 65535; use copyFrom, or unnest with a list for each column`
+      `${parameters} parameters: a query takes at most 65535; use copyFrom, or unnest with a list for each column`
     );
-  if (node.size <= SMALL) return Object.freeze(new Piece(Object.defineProperties(render(node), NOT_SENT), node));
+  const renamed = isRenamed ? () => render(node, true) : undefined;
+  const node = { strings, parts, columns, isEmpty, parameters, size, renamed };
+  if (size <= SMALL) return Object.freeze(new Piece(Object.defineProperties(render(node), NOT_SENT), node));
   let rendered;
   const element = index => ({ enumerable: true, get: () => (rendered ??= render(node))[index] });
   return Object.freeze(new Piece(Object.defineProperties([], { 0: element(0), 1: element(1), ...NOT_SENT }), node));

@@ -144,20 +144,22 @@ class Flight {
     return error;
   }
 
-  /** The types that one of its queries has asked for are known: writes the rest. */
-  proceed(pipeline) {
+  /**
+   * The types of the parameters of one of its queries are known: writes the rest.
+   * @param {boolean} [hasAsked] whether the database has told what those of its own are
+   */
+  proceed(pipeline, hasAsked = false) {
     const { statements, writer } = pipeline;
-    const { at, commands, rest } = this;
+    const { rest } = this;
     const { length } = writer;
-    this.rest = undefined;
     statements.learn(rest.statement);
-    const lacking =
-      this.pending && !(this.#hasBegun && pipeline.scopes.isInBlock) ? rest.lackingIn(statements, this) : [];
-    if (lacking.length > 0) this.lacking = lacking;
+    const lacking = this.pending && !hasAsked ? rest.lackingIn(statements) : [];
+    if (lacking.length > 0) return this.#ask(lacking, pipeline);
+    this.rest = undefined;
     try {
-      if (!this.pending || lacking.length > 0) this.#abandon(writer);
-      else if (commands === undefined) rest.execute(writer, statements);
-      else this.writeFrom(at, writer, statements, 0, rest);
+      if (!this.pending) this.#abandon(writer);
+      else if (this.commands === undefined) rest.execute(writer, statements);
+      else this.writeFrom(this.at, writer, statements, 0, rest);
     } catch (error) {
       writer.length = length;
       this.rest = undefined;
@@ -166,6 +168,12 @@ class Flight {
     }
     if (this.rest === undefined) writer.sync();
     pipeline.flush();
+  }
+
+  /** Asks what types are, in front of the query that lacks them. */
+  #ask(oids, pipeline) {
+    if (this.commands === undefined) Object.assign(this, { commands: [this], at: 0 });
+    this.commands = this.commands.toSpliced(this.at, 0, pipeline.askInside(oids));
   }
 
   /**
@@ -198,6 +206,7 @@ class Flight {
       if (++this.at === this.hold) pipeline.letFollow(this);
       // Nothing but its own command is left, whose messages need no look at the list.
       if (this.commands[this.at] === this && this.call === undefined) this.commands = undefined;
+      if (this.rest?.state === State.Binding) this.proceed(pipeline, true);
     }
   }
 
@@ -315,7 +324,6 @@ Object.assign(Flight.prototype, {
   // How many commands are to be answered before anything is sent behind it: those up to BEGIN of its block; Infinity if
   // it has to be over, for example since it is to be cancelled.
   hold: 0,
-  lacking: undefined, // OIDs of types that it has to ask for before it is sent again; [] if it has asked
   internal: false, // the library's own, so neither counted as pending nor published
   rest: undefined, // the command whose messages were not all sent, and so neither was Sync
   receiver: undefined, // takes the result, and is what the promise resolves to

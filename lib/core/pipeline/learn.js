@@ -13,7 +13,8 @@ const { Flight } = require('./flight');
 /** @returns {string} a name as a literal of SQL, whatever standard_conforming_strings is */
 const literal = name => `E'${name.replace(/['\\]/g, '$&$&')}'`;
 
-const SAVEPOINT = 'quickgres_types';
+/** Of a savepoint, and of a statement. */
+const NAME = 'quickgres_types';
 
 /**
  * What the wanted types are, and all types that they need: elements, base types, fields, bounds.
@@ -49,7 +50,7 @@ const ALL = `t.oid >= ${OWN} AND n.nspname <> 'pg_toast'
 /** Undoes the savepoint of a question, whether that has failed or not, so that the block is as it was. */
 class UndoRequest extends Flight {
   write(writer) {
-    writer.query(`ROLLBACK TO SAVEPOINT ${SAVEPOINT}; RELEASE SAVEPOINT ${SAVEPOINT}`);
+    writer.query(`ROLLBACK TO SAVEPOINT ${NAME}; RELEASE SAVEPOINT ${NAME}`);
     this.state = State.Simple;
   }
 
@@ -103,7 +104,7 @@ class TypesRequest extends Flight {
 
   write(writer) {
     this.#inBlock = this.scope.pipeline.scopes.isInBlock;
-    writer.query(`${this.#inBlock ? `SAVEPOINT ${SAVEPOINT}; ` : ''}${textOf(this.#which)}`);
+    writer.query(`${this.#inBlock ? `SAVEPOINT ${NAME}; ` : ''}${textOf(this.#which)}`);
     this.state = State.Simple;
     if (!this.#inBlock) return;
     this.behind = new UndoRequest();
@@ -206,16 +207,4 @@ function askFor(pipeline, types, wanted) {
   });
 }
 
-/** Asks for types of a request's parameters, and sends it again behind that. */
-function learnFirst(request) {
-  const { scope } = request;
-  const { pipeline } = scope;
-  const question = new TypesRequest(pipeline.common.types, { oids: request.lacking });
-  question.hold = Infinity;
-  request.lacking = [];
-  request.reset();
-  scope.unshift(request);
-  pipeline.putFirst(question, pipeline.scopes.active); // whoever owns the connection
-}
-
-module.exports = { askFor, learn, learnFirst, questionBefore };
+module.exports = { NAME, askFor, learn, questionBefore, textOf };

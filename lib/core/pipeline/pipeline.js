@@ -27,7 +27,7 @@ const { channel, trace, traceControls } = require('./tracing');
 const { CommandComplete, ErrorResponse, NoticeResponse, NotificationResponse, ParameterStatus, ReadyForQuery } =
   backend;
 
-const later = late({ learn: () => require('./learn') });
+const later = late({ inside: () => require('./types-query'), learn: () => require('./learn') });
 
 /** No commands. */
 const NONE = [];
@@ -141,6 +141,14 @@ class Pipeline {
   askFirst(wants) {
     const question = later.learn.questionBefore(this, wants);
     if (question !== undefined) this.putFirst(question);
+  }
+
+  /** Writes a question inside a flight. @param {number[]} oids of types @returns {TypesQuery} */
+  askInside(oids) {
+    const question = new later.inside.TypesQuery(oids);
+    question.write(this.writer);
+    this.flush();
+    return question;
   }
 
   /**
@@ -479,8 +487,7 @@ class Pipeline {
     if (repeats) {
       flight.reset();
       this.#sendWaiting(flight);
-    } else if (flight.lacking?.length > 0 && flight.pending) later.learn.learnFirst(flight);
-    else {
+    } else {
       if (!flight.internal) this.pending--;
       flight.ready();
     }

@@ -101,7 +101,7 @@ class QueryRequest extends Flight {
     if (!Array.isArray(values)) this.#takeTypes(values);
     const { cache, paramTypes } = this.execution;
     let statement = statements.get(text, paramTypes, cache, flight);
-    const asks = this.hasList && this.#unknownIn(statement, statements, flight).length > 0;
+    const asks = this.hasList && this.#unknownIn(statement, statements).length > 0;
     // The description that another request has asked for comes too late.
     if (asks && statement.sent) statement = statements.get(text, paramTypes, false);
     this.statement = statement;
@@ -127,16 +127,16 @@ class QueryRequest extends Flight {
     this.values = snapshot(values);
   }
 
-  /** @returns {number[]} the types of lists' parameters that are not known: 0, or OIDs that were not asked for */
-  #unknownIn(statement, statements, { lacking }) {
+  /** @returns {number[]} the types of lists' parameters that are not known: 0, or OIDs */
+  #unknownIn(statement, statements) {
     const isUnknown = (value, i) => isList(value) && statements.takesJson(statement, i) === undefined;
     const oids = this.values.map((value, i) => (isUnknown(value, i) ? statement.typeOf(i) : -1));
-    return oids.filter(oid => oid === 0 || (oid > 0 && lacking === undefined));
+    return oids.filter(oid => oid >= 0);
   }
 
   /** @returns {number[]} OIDs that are to be asked for before Bind */
-  lackingIn(statements, flight) {
-    return this.#unknownIn(this.statement, statements, flight).filter(oid => oid > 0);
+  lackingIn(statements) {
+    return this.#unknownIn(this.statement, statements).filter(oid => oid > 0);
   }
 
   /** Writes the rest; the types of the parameters are known if it has a list. */

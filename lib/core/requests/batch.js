@@ -84,14 +84,6 @@ class BatchRequest extends Flight {
     return this.queries.every(query => query.isRead);
   }
 
-  open(scope) {
-    const isInBlock = scope.block || scope.pipeline.scopes.isInBlock;
-    // In a block, it cannot ask for single types when queries of it have been executed.
-    if (isInBlock && this.queries.some(({ hasList }, i) => i > 0 && hasList))
-      this.wants = [...(this.wants ?? []), 'all'];
-    return super.open(scope);
-  }
-
   drop() {
     for (const query of this.queries) query.drop();
   }

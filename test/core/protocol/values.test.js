@@ -597,6 +597,27 @@ describe('A list for json', () => {
     await admin.simpleQuery('DROP DOMAIN more_docs, docs; DROP TYPE moods');
   });
 
+  it('is JSON for a domain that the same block, or the same batch, has made', async () => {
+    const client = await connected();
+    await client.query('BEGIN');
+    for (const [place, ask] of Object.entries({
+      'behind a query': domain => client.batch(['SELECT 1', [`SELECT $1::${domain} AS j`, [[1, 'a']]]]),
+      'behind its DDL': domain =>
+        client.batch([
+          `DROP DOMAIN ${domain}`,
+          `CREATE DOMAIN ${domain} AS json`,
+          [`SELECT $1::${domain} AS j`, [[1, 'a']], { cache: false }],
+          [`SELECT $1::text AS t, $2::${domain} AS j`, ['x', [1, 'a']]]
+        ]),
+      'of a query': domain => client.query(`SELECT $1::${domain} AS j`, [[1, 'a']])
+    })) {
+      const domain = `later_${place.replaceAll(' ', '_')}`;
+      await client.simpleQuery(`CREATE DOMAIN ${domain} AS jsonb`);
+      const { rows } = [await ask(domain)].flat().at(-1);
+      assert.deepEqual(rows[0].j, [1, 'a'], place);
+    }
+  });
+
   it('that the type of its parameter refuses is a TypeError, and nothing of its batch is done', async () => {
     const client = await connected();
     await table(client);
