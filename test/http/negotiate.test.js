@@ -19,6 +19,7 @@ describe('The compression for a reader', () => {
     ['*;q=0.5, br;q=0', 'gzip'],
     ['gzip;q=0.5, identity;q=1', undefined],
     ['identity;q=0.5, gzip;q=0.8', 'gzip'],
+    ['identity;q=0.5, gzip;q=0.5', 'gzip'],
     ['zstd', undefined],
     ['*;q=0', undefined],
     ['gzip;q=0, gzip', 'gzip'],

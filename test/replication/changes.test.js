@@ -53,6 +53,8 @@ describe('changes', function () {
   });
 
   const slots = where => server.sql(`SELECT * FROM pg_replication_slots ${where}`);
+  const streaming = async () =>
+    (await server.sql("SELECT 1 FROM pg_stat_replication WHERE state = 'streaming'")).length;
   const insert = (...ids) => writer.query(`INSERT INTO items (id) VALUES (${ids.join('), (')})`);
 
   /** A loop that ends with its test; it has begun when its slot is there. */
@@ -77,11 +79,8 @@ describe('changes', function () {
   async function begin(from, count = 1) {
     const taken = take(from, count);
     taken.catch(() => {});
-    while (
-      (await slots('WHERE active AND confirmed_flush_lsn IS NOT NULL')).length === 0 ||
-      (await server.sql("SELECT 1 FROM pg_stat_replication WHERE state = 'streaming'")).length === 0
-    )
-      await sleep(10);
+    await until(async () => (await slots('WHERE active AND confirmed_flush_lsn IS NOT NULL')).length > 0);
+    await until(async () => (await streaming()) > 0);
     return { taken };
   }
 
@@ -116,8 +115,7 @@ describe('changes', function () {
     const first = await begin(plain);
     const second = take(own, 1);
     await until(async () => (await slots('WHERE active')).length >= 2);
-    while ((await server.sql("SELECT 1 FROM pg_stat_replication WHERE state = 'streaming'")).length < 2)
-      await sleep(10);
+    await until(async () => (await streaming()) >= 2);
     await writer.query('INSERT INTO items (id, done) VALUES (1, true)');
     assert.deepEqual(Object.values((await first.taken)[0].new), ['1', null, 't', null, null, null]);
     assert.deepEqual((await second)[0].new.id, 'int 1');
@@ -132,8 +130,7 @@ describe('changes', function () {
     const missed = take(each, 1);
     assert.deepEqual(await missed, [{ type: 'missed' }]);
     const next = take(each, 1);
-    while ((await server.sql("SELECT 1 FROM pg_stat_replication WHERE state = 'streaming'")).length === 0)
-      await sleep(10);
+    await until(async () => (await streaming()) > 0);
     await insert(2);
     assert.deepEqual(ids(await next), [2]);
   });
@@ -251,8 +248,7 @@ describe('changes', function () {
     proxy.cut();
     assert.deepEqual(await take(each, 1), [{ type: 'missed' }]);
     const next = take(each, 1);
-    while ((await server.sql("SELECT 1 FROM pg_stat_replication WHERE state = 'streaming'")).length === 0)
-      await sleep(10);
+    await until(async () => (await streaming()) > 0);
     assert.equal(calls, 2);
     await insert(2);
     await next;

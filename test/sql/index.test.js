@@ -212,7 +212,9 @@ describe('sql', () => {
 
   it('is a tag, and nothing else', () => {
     const forged = Object.assign(['SELECT 1'], { raw: ['SELECT 1'] });
-    for (const strings of [undefined, null, 'SELECT 1', ['SELECT 1'], {}, forged, sql`SELECT 1`]) {
+    const frozen = Object.assign(['SELECT 1'], { raw: Object.freeze(['SELECT 1']) });
+    const half = Object.freeze(Object.assign(['SELECT 1'], { raw: ['SELECT 1'] }));
+    for (const strings of [undefined, null, 'SELECT 1', ['SELECT 1'], {}, forged, frozen, half, sql`SELECT 1`]) {
       assert.throws(() => sql(strings), {
         name: 'TypeError',
         message: /^sql is a template tag: write sql`…`, or sql.raw/

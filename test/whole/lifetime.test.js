@@ -11,6 +11,7 @@ const { startProxy } = require('pg-test-fixtures');
 const { Client, ConnectionError, PostgresError } = require('../..');
 const { FakeServer } = require('../support/connecting');
 const {
+  activity,
   sharedServer,
   connected,
   proxied,
@@ -21,6 +22,7 @@ const {
   GREETING,
   ANSWER
 } = require('../support');
+const { until } = require('../support/kit');
 
 /** All events of a client that tell of its end. */
 function events(client) {
@@ -68,7 +70,7 @@ describe('A lost connection', () => {
     const { client, wire } = await proxied();
     await client.query('SELECT 1');
     const sent = client.query('SELECT pg_sleep(60)');
-    await sleep(10);
+    await until(async () => (await activity(client)) === 'active');
     const late = [client.query('SELECT 1'), client.transaction(tx => tx.query('SELECT 1'))];
     client.destroy(new Error('the end'));
     await assert.rejects(sent, { name: 'ConnectionError', sent: true });
