@@ -20,7 +20,11 @@ const later = late({
  */
 
 /** Environment variables of session parameters, as in libpq. */
-const SESSION_VARIABLES = { PGDATESTYLE: 'datestyle', PGTZ: 'timezone', PGGEQO: 'geqo' };
+const SESSION_VARIABLES = [
+  ['PGDATESTYLE', 'datestyle'],
+  ['PGTZ', 'timezone'],
+  ['PGGEQO', 'geqo']
+];
 
 const NAMES = Object.keys(OPTIONS);
 
@@ -37,7 +41,10 @@ const PIPELINES = /\.(?:neon\.(?:tech|build)|hyperdrive\.local)\.?$/i;
 const TEXTS = new Set(['string', 'number', 'bigint', 'boolean']);
 
 /** Versions that must not be greater than others. */
-const BOUNDS = { min_protocol_version: 'max_protocol_version', ssl_min_protocol_version: 'ssl_max_protocol_version' };
+const BOUNDS = [
+  ['min_protocol_version', 'max_protocol_version'],
+  ['ssl_min_protocol_version', 'ssl_max_protocol_version']
+];
 
 const DEFAULTS = Object.fromEntries(
   NAMES.filter(name => OPTIONS[name][2] !== undefined).map(name => [name, OPTIONS[name][0](OPTIONS[name][2], name)])
@@ -135,7 +142,9 @@ function gather(config, overrides, env) {
 }
 
 /** @throws {TypeError} for a text that would end at its NUL character */
-const checkNoNul = (text, name) => check(!text.includes('\0'), `${name} must not contain a NUL character`);
+function checkNoNul(text, name) {
+  if (text.includes('\0')) throw new TypeError(`${name} must not contain a NUL character`);
+}
 
 /** @returns {*} the value of an option; throws a TypeError for a wrong one */
 function parse(text, name) {
@@ -174,15 +183,11 @@ const read = config =>
 
 /** Sorts the keys of a config object into libpq's options, the client's own, and parameters for the server. */
 function fromObject(config) {
-  check(
-    typeof config === 'object' && !Array.isArray(config),
-    `config must be an object or a connection string, not ${kindOf(config)}`
-  );
+  if (typeof config !== 'object' || Array.isArray(config))
+    throw new TypeError(`config must be an object or a connection string, not ${kindOf(config)}`);
   const { connectionString: text } = config;
-  check(
-    (text ?? '') === '' || typeof text === 'string' || isUrl(text),
-    `connectionString must be a string or a URL, not ${kindOf(text)}`
-  );
+  if ((text ?? '') !== '' && typeof text !== 'string' && !isUrl(text))
+    throw new TypeError(`connectionString must be a string or a URL, not ${kindOf(text)}`);
   const texts = text ? later.conninfo.parse(String(text)) : new Map();
   const parameters = Object.create(null);
   const own = {};
@@ -234,15 +239,17 @@ function sslMode({ sslmode, sslrootcert, sslcert, channel_binding: binding }, ss
 /** @throws {TypeError} for options that exclude each other */
 function checkTogether(result) {
   const { sslmode = 'prefer', sslrootcert, sslnegotiation, sslkey } = result;
-  const weak = `a weak sslmode (${sslmode}) may not be used with`;
-  check(sslrootcert !== 'system' || sslmode === 'verify-full', `${weak} sslrootcert=system: use verify-full`);
-  check(
+  const checkStrong = (isStrong, what) => {
+    if (!isStrong) throw new TypeError(`a weak sslmode (${sslmode}) may not be used with ${what}`);
+  };
+  checkStrong(sslrootcert !== 'system' || sslmode === 'verify-full', 'sslrootcert=system: use verify-full');
+  checkStrong(
     sslnegotiation !== 'direct' || ENCRYPTED.includes(sslmode),
-    `${weak} sslnegotiation=direct: use require, verify-ca or verify-full`
+    'sslnegotiation=direct: use require, verify-ca or verify-full'
   );
   check(!sslkey?.includes('-----BEGIN'), 'sslkey must be the name of a file; a key itself goes in ssl.key');
-  for (const min of Object.keys(BOUNDS))
-    check(!(result[min] > result[BOUNDS[min]]), `${min} must not be greater than ${BOUNDS[min]}`);
+  for (const [min, max] of BOUNDS)
+    if (result[min] > result[max]) throw new TypeError(`${min} must not be greater than ${max}`);
 }
 
 let hasWarned = false;
@@ -261,9 +268,9 @@ function startupParameters(values, extra, env) {
     checkNoNul(value, name);
     parameters[name] = value;
   };
-  for (const variable of Object.keys(SESSION_VARIABLES)) {
+  for (const [variable, name] of SESSION_VARIABLES) {
     const value = env[variable];
-    if (value?.toLowerCase() !== 'default') put(SESSION_VARIABLES[variable], value);
+    if (value?.toLowerCase() !== 'default') put(name, value);
   }
   for (const name in extra) put(name, extra[name]); // last, since the server takes the last of two spellings
   if (env.PGCLIENTENCODING && !isUtf8(env.PGCLIENTENCODING)) warnOnce();

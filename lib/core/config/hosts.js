@@ -2,7 +2,7 @@
 
 const fs = require('node:fs');
 const net = require('node:net');
-const { check, isPort } = require('./options');
+const { check, isPort, wrongPort } = require('./options');
 
 /** The servers of a config, and which of them are on this machine. */
 
@@ -19,24 +19,23 @@ function hostList(values, { sslmode, socket }, fallback) {
   const ports = list('port') ?? [''];
   const places = addresses ?? hosts ?? [''];
   const { length } = places;
-  check(!hosts || hosts.length === length, `host and hostaddr must be as many, not ${hosts?.length} and ${length}`);
-  check(
-    ports.length === 1 || ports.length === length,
-    `port must list one, or as many as there are hosts: it lists ${ports.length} for ${length}`
-  );
+  if (hosts && hosts.length !== length)
+    throw new TypeError(`host and hostaddr must be as many, not ${hosts.length} and ${length}`);
+  if (ports.length !== 1 && ports.length !== length)
+    throw new TypeError(`port must list one, or as many as there are hosts: it lists ${ports.length} for ${length}`);
   const unnamed = hosts?.every(Boolean) ? undefined : (fallback ?? defaultHost());
   return places.map((_, i) => {
     const hostaddr = addresses?.[i] || undefined;
     const host = hosts?.[i] || (hostaddr ? undefined : unnamed);
-    check(!hostaddr || net.isIP(hostaddr), `hostaddr must be an IP address, not "${hostaddr}"`);
+    if (hostaddr && !net.isIP(hostaddr)) throw new TypeError(`hostaddr must be an IP address, not "${hostaddr}"`);
     check(
       !host?.includes('://') && (!host?.includes('@') || isSocket(host)),
       'host must be a host name; a URL is a whole config: new Client(url)'
     );
-    check(!/^[^/@:]+:\d+$/.test(host), `host must be without a port, not "${host}": write port`);
+    if (/^[^/@:]+:\d+$/.test(host)) throw new TypeError(`host must be without a port, not "${host}": write port`);
     const text = ports[ports.length === 1 ? 0 : i] || '5432';
     const port = Number(text);
-    check(isPort(text), `port must be a number from 1 to 65535, not "${text}"`);
+    if (!isPort(text)) throw wrongPort(text);
     const where = hostaddr ?? host;
     const local = socket === undefined && isLoopback(where);
     // As in libpq, a Unix socket has no TLS, whatever sslmode says.

@@ -28,7 +28,7 @@ function check(isSo, message) {
 const checked =
   (test, expected, convert = value => value) =>
   (value, name) => {
-    check(test(value), `${name} must be ${expected}, not "${value}"`);
+    if (!test(value)) throw new TypeError(`${name} must be ${expected}, not "${value}"`);
     return convert(value);
   };
 
@@ -41,10 +41,12 @@ const oneOf = words => (value, name) => {
 /** @returns {boolean} whether a text is a port number, as libpq reads it */
 const isPort = text => /^\s*\+?\d+\s*$/.test(text) && Number(text) >= 1 && Number(text) <= 65535;
 
+const wrongPort = text => new TypeError(`port must be a number from 1 to 65535, not "${text}"`);
+
 /** Checks a list of ports, of which an empty one is the default. */
 function ports(value) {
-  for (const text of value.split(','))
-    check(text === '' || isPort(text), `port must be a number from 1 to 65535, not "${text}"`);
+  if (isPort(value)) return;
+  for (const text of value.split(',')) if (text !== '' && !isPort(text)) throw wrongPort(text);
 }
 
 /** Parses an option for which only an empty text is allowed. */
@@ -196,4 +198,4 @@ function requireAuth(value, name) {
   return { allowed, named: new Set(negative ? [] : allowed), single: negative || items[1] ? null : methods[0] };
 }
 
-module.exports = { OPTIONS, ENCRYPTED, MODES, VERIFIED, check, isChosen, isOption, isPort, isToken, isUtf8 };
+module.exports = { OPTIONS, ENCRYPTED, MODES, VERIFIED, check, isChosen, isOption, isPort, isToken, isUtf8, wrongPort };

@@ -1,6 +1,5 @@
 'use strict';
 
-const { EventEmitter } = require('node:events');
 const {
   backend,
   decodeFields,
@@ -62,18 +61,19 @@ const HINTS = {
 
 const failed = message => new ConnectionError(message, { code: '08001' });
 
-const unexpected = ([type]) => protocolError(`invalid response of type 0x${type.toString(16)}`);
+const unexpected = type => protocolError(`invalid response of type 0x${type.toString(16)}`);
 
 /**
  * One attempt to connect: its clock, its step, what it has opened and what the server has sent. `wait` waits for
  * anything that may never come.
  */
-class Attempt extends EventEmitter {
+class Attempt {
   #aborted = false;
-  #bytes = NOTHING; // received
   #at = 0; // offset of the next message
-  #ended; // rejects when the time is over, the signal aborts or the connection is lost
-  #reject;
+  #isOver = false; // the time is over, the signal has aborted or the connection is lost
+  #error; // why
+  #waiting = []; // functions that reject what waits
+  #more = undefined; // called when bytes have come
   #abort = () => {
     this.#aborted = true;
     this.#reject();
@@ -87,7 +87,6 @@ class Attempt extends EventEmitter {
    *   `signal`; `quick`: whether the address has to accept as quickly as net.connect demands of one of several
    */
   constructor(where, { seconds = 0, begun = seconds > 0 ? performance.now() : 0, signal, quick = false } = {}) {
-    super();
     this.where = where;
     this.quick = quick;
     this.doing = STEP.CONNECT;
@@ -102,10 +101,9 @@ class Attempt extends EventEmitter {
     this.encrypted = false;
     /** Whether its connection is not wanted, or was handed over. */
     this.released = false;
-    this.#ended = new Promise((_, reject) => {
-      this.#reject = reject;
-    });
-    this.#ended.catch(() => {});
+    /** Received bytes; `read` sets the place of a message in them. */
+    this.bytes = NOTHING;
+    this.start = this.end = 0;
     this.#signal = signal;
     const expire = () =>
       this.#reject(new TimeoutError(`no success within ${seconds} s (connect_timeout)`, { code: '08001' }));
@@ -116,20 +114,30 @@ class Attempt extends EventEmitter {
 
   /** Received bytes that were not read. */
   get unread() {
-    return this.#bytes.subarray(this.#at);
+    return this.bytes.subarray(this.#at);
   }
 
   set unread(bytes) {
-    this.#bytes = bytes;
+    this.bytes = bytes;
     this.#at = 0;
+  }
+
+  #reject(error) {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#error = error;
+    for (const reject of this.#waiting) reject(error);
   }
 
   listener = {
     chunk: (bytes, length) => {
-      const { unread } = this;
-      if (unread.length > MAX_UNREAD) return this.socket.destroy(protocolError('more bytes than may come now'));
-      this.unread = Buffer.concat([unread, bytes.subarray(0, length)]);
-      this.emit('bytes');
+      const rest = this.bytes.length - this.#at;
+      if (rest > MAX_UNREAD) return this.socket.destroy(protocolError('more bytes than may come now'));
+      const all = Buffer.allocUnsafe(rest + length);
+      if (rest > 0) all.set(this.unread);
+      all.set(bytes.subarray(0, length), rest);
+      this.unread = all;
+      this.#more?.();
     },
     closed: error => this.#reject(error ?? new ConnectionError('the server closed the connection'))
   };
@@ -140,31 +148,36 @@ class Attempt extends EventEmitter {
    * @returns {Promise} rejects when the attempt is over before
    */
   wait(what) {
-    return Promise.race([typeof what === 'function' ? new Promise(what) : what, this.#ended]);
+    return new Promise((resolve, reject) => {
+      if (this.#isOver) reject(this.#error);
+      else this.#waiting.push(reject);
+      if (typeof what === 'function') what(resolve);
+      else what.then(resolve, reject);
+    });
   }
 
   more() {
-    return this.wait(resolve => this.once('bytes', resolve));
+    return this.wait(resolve => {
+      this.#more = resolve;
+    });
   }
 
   /**
-   * @returns {Promise<Buffer>} the server's next message
+   * Reads the server's next message: until more bytes come, it is in bytes[start … end).
+   * @returns {boolean} false if it is not there yet
    * @throws {PostgresError} for an ErrorResponse
    */
-  async next() {
-    for (let message; ; await this.more()) if ((message = this.read()) !== null) return message;
-  }
-
-  /** Like `next`, but null if the message is not there yet. */
   read() {
     this.checkAborted();
-    const bytes = this.#bytes;
+    const { bytes } = this;
     const at = this.#at;
     const end = bytes.length - at < 5 ? Infinity : at + 1 + lengthAt(bytes, at, MAX_LENGTH);
-    if (bytes.length < end) return null;
+    if (bytes.length < end) return false;
     this.#at = end;
     if (bytes[at] === backend.ErrorResponse) throw new PostgresError(decodeFields(bytes, at, end));
-    return bytes.subarray(at, end);
+    this.start = at;
+    this.end = end;
+    return true;
   }
 
   /** @throws if the signal has aborted, for example while the last message was handled */

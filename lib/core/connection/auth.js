@@ -77,7 +77,7 @@ const ANSWERS = {
     const challenge = await expect(SASL_CONTINUE);
     const proof = await scram.final(challenge.toString('latin1'));
     const { unread } = attempt;
-    if (unread.length > 0 && unread[0] !== backend.ErrorResponse) throw unexpected(unread);
+    if (unread.length > 0 && unread[0] !== backend.ErrorResponse) throw unexpected(unread[0]);
     send(true, answer(proof));
     scram.verify((await expect(SASL_FINAL)).toString('latin1'));
   },

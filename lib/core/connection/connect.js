@@ -87,7 +87,8 @@ function silentLast(list, hosts, silent) {
 }
 
 /**
- * @returns {object} the secrets for a host: `password()` resolves to a function that gives it, which reads the password file;
+ * @returns {object} the secrets for a host: `password()` returns a function that gives it, which reads the password file, or
+ *   a promise of one;
  *   `token(discover)`; functions of the config are called once. Authentication adds the token that was `sent`, whether the
  *   server has it `isAccepted`, and its `refusal`
  */
@@ -95,15 +96,13 @@ function credentialsFor(config, { host, hostaddr, port }) {
   const { user, database, password, passfile, require_auth: auth, oauth_token: token } = config;
   const whom = { host: host ?? hostaddr, port, user, database };
   const given = {};
+  const text = auth.single === 'none' || auth.single === 'oauth' ? '' : password;
   return {
-    async password() {
-      let text = auth.single === 'none' || auth.single === 'oauth' ? '' : password;
-      if (typeof text === 'function') {
-        const isFit = each => !each.includes('\0');
-        text =
-          (await (given.password ??= callFor('password', text, whom, isFit, 'string without NUL characters'))) ?? '';
-      }
-      return () => text ?? lookupPassword(passfile, whom);
+    password() {
+      if (typeof text !== 'function') return () => text ?? lookupPassword(passfile, whom);
+      const isFit = each => !each.includes('\0');
+      given.password ??= callFor('password', text, whom, isFit, 'string without NUL characters');
+      return given.password.then(found => () => found ?? '');
     },
     async token(discover) {
       if (typeof token !== 'function') return token;
@@ -171,7 +170,7 @@ function withoutToken(error, { sent }) {
 async function discover(config, server, plan, main) {
   const attempt = new Attempt(server.where, plan);
   main.wait(() => {}).catch(error => attempt.fail(error));
-  const asking = { password: async () => () => undefined, token: async () => '' };
+  const asking = { password: () => () => undefined, token: async () => '' };
   const hooks = {
     notice() {},
     ready() {
@@ -185,12 +184,17 @@ async function discover(config, server, plan, main) {
 
 async function open(config, server, plan, credentials, attempt, hooks) {
   const token = () => attempt.wait(credentials.token(() => discover(config, server, plan, attempt)));
-  // The password or token may take a while, and the other steps do not need it.
-  const [given] = await Promise.all([
-    attempt.wait(credentials.password()),
-    dial(config, server, attempt, plan.sslmode),
-    config.require_auth.single === 'oauth' && token()
-  ]);
+  let given = credentials.password();
+  const asksToken = config.require_auth.single === 'oauth';
+  if (typeof given === 'function' && !asksToken) await dial(config, server, attempt, plan.sslmode);
+  else {
+    // The password or token may take a while, and the other steps do not need it.
+    [given] = await Promise.all([
+      attempt.wait(Promise.resolve(given)),
+      dial(config, server, attempt, plan.sslmode),
+      asksToken && token()
+    ]);
+  }
   const { socket, stream, encrypted } = attempt;
   const byCaller = stream.encrypted === true; // the caller's own stream may be encrypted
   const login = {

@@ -60,11 +60,11 @@ function openStream({ keepalives, keepalives_idle: idle }, { address }, attempt,
   const options = { ...address, keepAlive: keepalives, keepAliveInitialDelay: idle * 1000, onread };
   attempt.socket.attach((attempt.stream = net.connect(options)));
   const { stream } = attempt;
+  const connected = attempt.wait(resolve => stream.once('connect', resolve));
+  if (!attempt.quick) return connected;
   const expire = () => stream.destroy(new TimeoutError('the address did not accept', { code: 'ETIMEDOUT' }));
-  const timer = attempt.quick
-    ? setTimeout(expire, net.getDefaultAutoSelectFamilyAttemptTimeout?.() ?? QUICK)
-    : undefined;
-  return attempt.wait(resolve => stream.once('connect', resolve)).finally(() => clearTimeout(timer));
+  const timer = setTimeout(expire, net.getDefaultAutoSelectFamilyAttemptTimeout?.() ?? QUICK);
+  return connected.finally(() => clearTimeout(timer));
 }
 
 /** Takes the caller's Duplex; closes one that comes too late. */

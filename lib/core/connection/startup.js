@@ -15,9 +15,10 @@ const {
   takeParameter
 } = require('../protocol');
 
-/** Messages that may come before the session is ready, and those of the question for the server's kind. */
+/** Messages that may come before the session is ready, and with the answer for the server's kind. */
 const REPORTS = [backend.ParameterStatus, backend.NoticeResponse, backend.ReadyForQuery];
-const ANSWER = [backend.RowDescription, backend.DataRow, backend.CommandComplete];
+const FIRST = [...REPORTS, backend.BackendKeyData];
+const ANSWER = [...REPORTS, backend.RowDescription, backend.DataRow, backend.CommandComplete];
 
 /**
  * Whether a session is what target_session_attrs wants. PostgreSQL 14 and later report it; other servers and poolers
@@ -55,18 +56,19 @@ async function start(config, plan, attempt, login, hooks) {
 
   /** Reads the next Authentication message. The version is negotiated before the first one, by PgBouncer 1.24 twice. */
   const request = async () => {
-    let message = await attempt.next();
-    while (attempt.doing === STEP.START && message[0] === backend.NegotiateProtocolVersion) {
-      const version = decodeNegotiateProtocolVersion(message, 0, message.length);
+    while (!attempt.read()) await attempt.more();
+    while (attempt.doing === STEP.START && attempt.bytes[attempt.start] === backend.NegotiateProtocolVersion) {
+      const version = decodeNegotiateProtocolVersion(attempt.bytes, attempt.start, attempt.end);
       // There are no others.
       if (version !== VERSION_3_0 && version !== asked)
         throw protocolError(`NegotiateProtocolVersion names version 0x${version.toString(16)}`);
       if (version < oldest) throw failed('the server does not support min_protocol_version');
-      message = await attempt.next();
+      while (!attempt.read()) await attempt.more();
     }
-    if (message[0] !== backend.AuthenticationRequest) throw unexpected(message);
+    const { bytes, start: at, end } = attempt;
+    if (bytes[at] !== backend.AuthenticationRequest) throw unexpected(bytes[at]);
     attempt.doing = STEP.AUTHENTICATE;
-    return decodeAuthentication(message, 0, message.length);
+    return decodeAuthentication(bytes, at, end);
   };
 
   attempt.doing = STEP.START;
@@ -85,26 +87,26 @@ async function start(config, plan, attempt, login, hooks) {
  * @returns {Promise<string|undefined>} the answer to a question: the only column of the only row
  */
 async function untilReady(attempt, session, { notice }) {
-  const asked = attempt.doing === STEP.ASK;
-  const expected = [...REPORTS, ...(asked ? ANSWER : [backend.BackendKeyData])];
+  const expected = attempt.doing === STEP.ASK ? ANSWER : FIRST;
   let value;
   for (let reports = 0; ;) {
-    const message = attempt.read() ?? (await attempt.next());
-    const { 0: type, length } = message;
-    if (!expected.includes(type)) throw unexpected(message);
+    while (!attempt.read()) await attempt.more();
+    const { bytes, start: at, end } = attempt;
+    const type = bytes[at];
+    if (!expected.includes(type)) throw unexpected(type);
     if (type === backend.ReadyForQuery) {
-      if (length !== 6 || message[5] !== 73) throw protocolError('ReadyForQuery of a wrong kind');
+      if (end - at !== 6 || bytes[at + 5] !== 73) throw protocolError('ReadyForQuery of a wrong kind');
       return value;
     } else if (type === backend.ParameterStatus) {
-      takeParameter(session.parameters, message, 0, length, reports++);
+      takeParameter(session.parameters, bytes, at, end, reports++);
     } else if (type === backend.NoticeResponse) {
-      notice(decodeFields(message, 0, length));
+      notice(decodeFields(bytes, at, end));
     } else if (type === backend.BackendKeyData) {
-      session.backendKey = decodeBackendKeyData(message, 0, length);
+      session.backendKey = decodeBackendKeyData(bytes, at, end);
       session.processId = session.backendKey.readInt32BE(0);
     } else if (type === backend.DataRow) {
-      if (length < 11) throw protocolError('DataRow of a wrong length');
-      value = message.toString('latin1', 11);
+      if (end - at < 11) throw protocolError('DataRow of a wrong length');
+      value = bytes.toString('latin1', at + 11, end);
     }
   }
 }

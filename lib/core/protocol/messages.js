@@ -35,7 +35,13 @@ function stringsOf(buf, off, end, what, count) {
 }
 
 function decodeParameterStatus(buf, start, end) {
-  const pair = stringsOf(buf, start + 5, end, 'ParameterStatus', 2);
+  const text = textAt(buf, start + 5, end);
+  const at = text.indexOf('\0');
+  // The long way is for an error: a connection begins with some 15 of these messages.
+  const isPair = at >= 0 && text.indexOf('\0', at + 1) === text.length - 1;
+  const pair = isPair
+    ? [text.slice(0, at), text.slice(at + 1, -1)]
+    : stringsOf(buf, start + 5, end, 'ParameterStatus', 2);
   if (pair[0] === 'client_encoding' && !/^utf-?8$/i.test(pair[1])) {
     throw new ConnectionError(
       `the server changed client_encoding to ${JSON.stringify(pair[1])}: this library needs UTF8`
