@@ -6,6 +6,7 @@ const assert = require('node:assert/strict');
 const { PassThrough } = require('node:stream');
 const { startPgBouncer, startProxy, startServer } = require('pg-test-fixtures');
 const { Client, decoders } = require('../..');
+const pg = require('../../lib/pg');
 const { Pool } = require('../../lib/pool');
 const { changes } = require('../../lib/replication');
 const { afterTest, endAfterTest } = require('../support/hooks');
@@ -275,6 +276,33 @@ describe('Columns', () => {
     client: config => new Client(config),
     pool: config => new Pool(config, { size: 1 })
   };
+
+  it('Built-in types alone are asked for by nobody: quickgres/pg, and changes with their snapshot', async () => {
+    const values = "1 AS n, now() AS at, ARRAY[1.5] AS list, point(1, 2) AS p, '[1,2)'::int4range AS r";
+    for (const make of [config => new pg.Client(config), config => new pg.Pool(config)]) {
+      const { session, sent } = await watched(make);
+      if (session instanceof pg.Client) await session.connect();
+      const { rows } = await session.query(`SELECT ${values}, $1::jsonb AS doc`, ['[1]']);
+      assert.deepEqual(rows[0].doc, [1]);
+      await session.query(`SELECT ${values}; SELECT 2`);
+      assert.equal(sent().questions, 0);
+    }
+    await fresh(`CREATE TABLE built_in AS SELECT ${values}; ALTER TABLE built_in REPLICA IDENTITY FULL;
+      CREATE PUBLICATION built_in FOR TABLE built_in`);
+    for (const decode of [undefined, { int4: String, timestamptz: String }]) {
+      const { session, sent } = await watched(config => {
+        const snapshot = async tx => {
+          await tx.query('SELECT * FROM built_in');
+          setTimeout(() => fresh('UPDATE built_in SET n = n'), 0);
+        };
+        return { loop: changes(config, { publication: 'built_in', decode, snapshot }), end() {}, destroy() {} };
+      });
+      for await (const { type } of session.loop) if (type === 'commit') break;
+      const { text, questions } = sent();
+      assert.ok(text.includes('START_REPLICATION') && text.includes('FROM built_in'));
+      assert.equal(questions, 0);
+    }
+  });
 
   for (const [name, make] of Object.entries(MAKERS)) {
     it(`Types are asked for once: one round trip for the first result that has them (${name})`, async () => {
