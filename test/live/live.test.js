@@ -402,6 +402,7 @@ describe('Live', () => {
         ['53300', 'there are 2 readers (max_readers)']
       ]
     );
+    for (const [error] of errors) assert.equal(error.sent, false);
   });
 
   it('has room for max_total_bytes: a new result gets 503, one that has grown is dropped, and what has left makes room', async () => {
