@@ -112,6 +112,7 @@ const CELLS = [
   own('workerd', 'pg18', ['all', 'ci'], 'workerd/workerd.test.js'),
   own('runners', 'pg18', ['all'], 'runners/runners.test.js'),
   own('contact', 'pg18', ['all', 'ci'], 'contact/contact.test.js'),
+  own('values', 'pg18', ['all', 'ci'], 'values/values.test.js'),
   own('bundlers', 'pg18', ['all', 'ci'], 'bundlers/bundlers.test.js'),
   own('typescript', 'pg18', ['all'], 'typescript/typescript.test.js'),
   own('node24', 'pgbouncer', ['all'], 'strangers/pgbouncer.test.js'),
