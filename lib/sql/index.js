@@ -81,7 +81,7 @@ function render(root, isCamel = false) {
  * @returns {Array} a frozen `[text, values]`
  */
 function piece(strings, parts = [], columns = undefined) {
-  let isEmpty = strings.every(isBlank),
+  let isEmpty = true,
     isRenamed = columns !== undefined,
     parameters = 0,
     size = strings.length;
@@ -92,6 +92,7 @@ function piece(strings, parts = [], columns = undefined) {
     parameters += nested === undefined ? 1 : nested.parameters;
     if (nested !== undefined) size += nested.size;
   }
+  isEmpty &&= strings.every(isBlank);
   if (parameters > 65535)
     throw new RangeError(
       `${parameters} parameters: a query takes at most 65535; use copyFrom, or unnest with a list for each column`
