@@ -146,31 +146,28 @@ class Client extends Steps {
     this.state = 'connecting';
     const pipeline = this.#pipeline;
     const signal = (this.#aborting = new Abort());
+    const hooks = {
+      earlyRequests: () => pipeline.earlyRequests(),
+      ready: connection => this.#open(connection),
+      notice: fields => this.#emit('notice', fields)
+    };
     try {
       await undefined; // requests of this tick share the outcome
       rows.checkDecode(this.#common.decoding.decode);
       const config = later.resolve(this.#config, port === undefined ? undefined : { port, host, ssl });
       if (signal.aborted) throw signal.reason;
       pipeline.configure(config);
-      const { decoding, silent } = pipeline.common;
+      const { decoding } = pipeline.common;
+      hooks.silent = pipeline.common.silent;
       if (rows.hasNames(decoding.decode)) pipeline.askFirst([decoding.decode]);
-      const connected = later.connect(
-        config,
-        {
-          earlyRequests: () => pipeline.earlyRequests(),
-          ready: connection => this.#open(connection),
-          notice: fields => this.#emit('notice', fields),
-          silent
-        },
-        signal
-      );
+      const connected = later.connect(config, hooks, signal);
       connected.catch(() => {}); // the next line may throw
       void [later.transaction, rows.decoders]; // meanwhile: later there may be no descriptor for their files
       await connected;
     } catch (error) {
       // An error made in a socket's event would not show the awaiting caller.
       if (isOurs(error)) Error.captureStackTrace?.(error);
-      if (!signal.aborted) this.#close(error, error.message, error.code);
+      if (!signal.aborted) this.#close(error, error.message, error.code, hooks.mayHaveRun !== true);
       throw error;
     }
   }
@@ -208,8 +205,9 @@ class Client extends Steps {
    * Ends everything: rejects pending requests and emits events.
    * @param {Error|undefined} error none for an expected end
    * @param {string} message and code of the requests' errors
+   * @param {boolean} [unread] whether the server has carried out no request, although one may have been sent
    */
-  #close(error, message, code) {
+  #close(error, message, code, unread) {
     const connection = this.#connection;
     this.state = 'closed';
     this.#connection = null;
@@ -221,7 +219,7 @@ class Client extends Steps {
       connection.reader.stop();
       connection.socket.destroy();
     }
-    this.#pipeline.lose(message, error, code);
+    this.#pipeline.lose(message, error, code, unread);
     this.#resolveClosed(error);
     if (error !== undefined && connection !== null && this.listenerCount('error') > 0) this.#emit('error', error);
     if (connection !== null) this.#emit('end');

@@ -69,10 +69,10 @@ class Connection {
     return this.state === OWNED;
   }
 
-  /** Whether nothing is under way on it, and no cursor or transaction is open. */
+  /** Whether nothing but its users' requests is under way on it, and no cursor or transaction is open. */
   get isClear() {
     const { pending, scopes } = this.pipeline;
-    return pending === 0 && scopes.active === scopes.root;
+    return pending <= this.users && scopes.active === scopes.root;
   }
 
   /** Whether it has no request. */
@@ -132,8 +132,9 @@ class Connection {
     const since = performance.now();
     this.#measured((since - this.since) / 2); // at most: the server had to start a process
     this.state = OWNED;
-    this.users = 0;
+    this.users--;
     this.since = since;
+    this.#idle = idleTime();
   }
 
   /** Measures the round trip with the first query: a console that takes no Sync is asked by simpleQuery alone. */
@@ -160,10 +161,11 @@ class Connection {
       this.#before = this.pipeline.last;
       this.client.ref();
     }
-    use.since = now;
+    if (this.isOpening) use.early = this;
+    else use.since = now;
     const { known } = use;
     if (known === undefined) return;
-    if (!this.#isMeasured) this.#ping(now);
+    if (!this.#isMeasured && !this.isOpening) this.#ping(now);
     use.average = known.average;
     use.variance = known.difference ** 2;
     this.#expect(use.average, use.variance);
@@ -177,15 +179,18 @@ class Connection {
     this.expected = this.#average + 2 * Math.sqrt(this.#variance);
   }
 
-  end({ average, variance, known, isAnswered, since }, now) {
+  end(use, now) {
+    const { average, variance, known, isAnswered, since } = use;
     const { reads } = this.pipeline;
     this.users--;
+    use.submitted?.(); // also if it could not be
     if (isAnswered) this.#measured(now - since);
     if (known !== undefined) {
       if (!known.isRead) this.writes--;
       this.#expect(-average, -variance);
       const time = this.#timeOf(since, now);
-      if (isAnswered || known.average === UNKNOWN || time > known.average) known.answered(time);
+      const isTelling = use.early === undefined && (isAnswered || known.average === UNKNOWN || time > known.average);
+      if (isTelling) known.answered(time);
     }
     if (this.isOpen) this.hasAnswered = true;
     this.room = 0;

@@ -2,7 +2,7 @@
 
 const { tracingChannel } = require('node:diagnostics_channel');
 const { ConnectionError, PostgresError, TimeoutError } = require('../..');
-const { tooLong, waitsForItself, watchLimits } = require('../core/pipeline');
+const { giveUpAll, tooLong, waitsForItself, watchLimits } = require('../core/pipeline');
 const { Alarm } = require('./alarm');
 const { Connection, OWNED, SHARED } = require('./connection');
 const { SlowReaders } = require('./slow-readers');
@@ -45,6 +45,7 @@ const isFinal = error =>
 class Connections {
   #all = [];
   #config;
+  #early = new Set(); // uses that were sent with the start of a connection
   #emit;
   #isDestroyed = false;
   #last; // the connection that the last query got
@@ -246,8 +247,37 @@ class Connections {
   #serve(now = performance.now()) {
     if (this.#waiting.size === 0) return;
     this.#waiting.serve(use => this.#find(use, now));
-    for (let more = this.#waiting.size - this.#count(each => each.isOpening); more > 0 && this.#mayOpen; more--)
-      this.#open();
+    const opening = this.#count(each => each.isOpening && each.users === 1);
+    for (let more = this.#waiting.size - opening; more > 0 && this.#mayOpen; more--) this.#open();
+  }
+
+  /**
+   * The first requests of a pool go with the start of its connections, as those of a client do. After a failed attempt
+   * they wait for an open one.
+   * @returns {Promise} resolves when they were submitted
+   */
+  async #sendEarly(connection) {
+    const { pipeline } = connection;
+    const { owner, query } = this.#waiting;
+    const isWarm = this.#outage !== undefined || this.#all.some(each => each.isOpen);
+    if (isWarm || owner.size > 0 || pipeline.pending > 0 || !connection.isOpening) return;
+    const opening = this.#count(each => each.isOpening && each.users === 1);
+    const room = Math.min(pipeline.maxPipeline, Math.ceil(query.size / opening));
+    const submitted = [];
+    this.#waiting.serve(use => {
+      const isFirst = connection.users === 1 || this.#options.size === 1;
+      const mayFollow = isFirst || (use.known?.isRead && !use.isInside && connection.writes === 0);
+      if (connection.users > room || !mayFollow) return undefined;
+      connection.begin(use);
+      this.#early.add(use);
+      submitted.push(
+        new Promise(resolve => {
+          use.submitted = resolve;
+        })
+      );
+      return connection;
+    });
+    await Promise.all(submitted);
   }
 
   /**
@@ -258,8 +288,10 @@ class Connections {
   release(connection, use, reset) {
     const now = performance.now();
     const { hasAnswered } = connection;
+    this.#early.delete(use);
     connection.end(use, now);
     if (!hasAnswered && connection.hasAnswered) this.#resume();
+    if (connection.isOpening) return void this.#look(connection); // it will be restored
     if (connection.state === SHARED && (connection.users > 0 || connection.isClear)) this.#released(connection, now);
     else this.#restore(connection, reset);
   }
@@ -269,7 +301,8 @@ class Connections {
     const isNew = connection.expires === undefined;
     await connection.restore(reset);
     if (isNew && this.#all.length >= this.#options.size)
-      connection.room = Math.ceil(this.#waiting.query.size / (1 + this.#count(each => each.isOpening)));
+      connection.room =
+        connection.users + Math.ceil(this.#waiting.query.size / (1 + this.#count(each => each.isOpening)));
     this.#released(connection);
   }
 
@@ -283,7 +316,7 @@ class Connections {
   #open() {
     const connection = new Connection(this.#config, this.#options, this.#turns);
     const { client } = connection;
-    connection.pipeline.share(this.common);
+    connection.pipeline.share(this.common, () => this.#sendEarly(connection));
     this.#all.push(connection);
     client.closed.then(error => this.#closed(connection, error));
     const opening = client.connect();
@@ -320,6 +353,7 @@ class Connections {
             sent: false
           });
       this.#waiting.refuse(() => reason);
+      for (const use of this.#early) use.refused = reason;
       if (!this.reached) this.#resume();
     }
     this.#serve();
@@ -361,10 +395,15 @@ class Connections {
   #wake(now) {
     for (const each of this.#all) this.#look(each, now);
     const { acquire_timeout } = this.#options;
-    this.#waiting.refuse(({ since }) => (now >= since + acquire_timeout ? this.#late() : undefined));
+    const isLate = ({ since }) => now >= since + acquire_timeout;
+    this.#waiting.refuse(use => (isLate(use) ? this.#late() : undefined));
+    const early = [...this.#early].filter(use => use.early.isOpening);
+    for (const use of early.filter(isLate))
+      giveUpAll(use.early.pipeline.scopes.root, Object.assign(this.#late(), { sent: true }));
     this.#serve(now);
     this.#relieve(now);
-    this.#alarm.setTo(this.#waiting.since + acquire_timeout);
+    const since = Math.min(this.#waiting.since, ...early.filter(use => !isLate(use)).map(use => use.since));
+    this.#alarm.setTo(since + acquire_timeout);
   }
 
   /** Closes a connection that has been silent or unused for too long, or is too old; sets the alarm to when it will. */

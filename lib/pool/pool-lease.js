@@ -108,14 +108,19 @@ class PoolLease extends Connections {
           isAnswered: false,
           since: performance.now(),
           average: 0,
-          variance: 0
+          variance: 0,
+          early: undefined, // the connection with whose start it was sent
+          submitted: undefined, // of such a one: to be called when it was submitted
+          refused: undefined // its error if that connection could not be made, and there will be no other
         };
         const connection = this.take(use) ?? (await this.wait(use, options, since).catch(rejectAgain));
         const { client, pipeline } = connection;
         try {
           const waited = since > 0 ? performance.now() - since : 0;
           const limits = waited > 1 ? { ...options, waited } : options;
-          const result = await work(client.lease, client, need === 'owned' ? { ...limits, refuseLasting } : limits);
+          const asked = work(client.lease, client, need === 'owned' ? { ...limits, refuseLasting } : limits);
+          use.submitted?.();
+          const result = await asked;
           use.isAnswered = known !== undefined;
           if (need !== 'session' || pipeline.status === 'I') return result;
           throw new UsageError(
@@ -137,6 +142,7 @@ class PoolLease extends Connections {
           await new Promise(resolve => {
             setTimeout(resolve, 2 ** attempts);
           });
+          if (use.refused !== undefined) rejectAgain(use.refused);
         } finally {
           this.release(connection, use, need === 'session' || need === 'connection');
         }

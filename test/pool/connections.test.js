@@ -1,6 +1,7 @@
 'use strict';
 
 const assert = require('node:assert/strict');
+const { AsyncLocalStorage } = require('node:async_hooks');
 const { tracingChannel } = require('node:diagnostics_channel');
 const { execFile } = require('node:child_process');
 const { once } = require('node:events');
@@ -15,6 +16,7 @@ const { Connection } = require('../../lib/pool/connection');
 const { FakeServer } = require('../support/connecting');
 const { afterTest, endAfterTest } = require('../support/hooks');
 const { ANSWER, GREETING, commandComplete, held, message, sharedServer } = require('../support');
+const { table } = require('../rules/kit');
 const { heldTimers, opened, pass, until } = require('./pools');
 
 const idOf = async asked => (await asked).rows[0].id;
@@ -1197,25 +1199,130 @@ describe('The connections of a pool', () => {
   });
 });
 
-describe('The start of a pool', () => {
-  /** @returns {Promise<number>} the flights to the server until all queries are answered, on the connection with most */
-  async function flightsOf(open, count) {
-    const proxy = await startProxy({ target: await sharedServer(), delay: 20 });
-    const { user, database } = await sharedServer();
-    const session = open({ host: proxy.host, port: proxy.port, user, database });
-    if (session instanceof Client) session.connect().catch(() => {});
-    await Promise.all(Array.from({ length: count }, (_, i) => session.query('SELECT $1::int AS i', [i])));
-    const flights = Math.max(...proxy.connections.map(({ stats }) => stats.flights.toServer));
-    session.destroy();
-    await proxy.stop();
-    return flights;
-  }
+/** The flights of a Client: its first query goes with the last message of a login that `require_auth` names. */
+const LOGINS = {
+  trust: { user: 'trust', method: 'none', named: [1, 2], unnamed: [2, 2] },
+  password: { user: 'password', method: 'password', named: [1, 2], unnamed: [3, 3] },
+  SCRAM: { user: 'scram', method: 'scram-sha-256', named: [2, 3], unnamed: [4, 4] }
+};
 
-  it('takes as many round trips as that of a client, for 1 query and for 20', async () => {
-    for (const count of [1, 20]) {
-      const expected = await flightsOf(config => new Client(config), count);
-      assert.equal(await flightsOf(config => new Pool(config), count), expected);
+describe('The start of a pool', () => {
+  let server;
+  let proxy;
+
+  before(async () => {
+    const secret = { password: 'secret' };
+    const hba = ['local all all trust', 'host all trust all trust', 'host all password all password'];
+    server = await startServer({
+      users: { trust: {}, password: secret, scram: secret, nobody: secret },
+      hba: [...hba, 'host all all all scram-sha-256']
+    });
+    proxy = await startProxy({ target: server, delay: 40 });
+  });
+
+  after(async () => {
+    await proxy?.stop();
+    await server?.stop();
+  });
+
+  const config = more => ({ host: proxy.host, port: proxy.port, database: 'postgres', password: 'secret', ...more });
+
+  table(
+    'takes as many round trips as that of a client',
+    {
+      session: { Client: given => new Client(given), Pool: given => new Pool(given) },
+      queries: { '1 query': [1, 0], '20 queries': [20, 1] },
+      login: LOGINS,
+      method: { 'require_auth names it': 'named', 'require_auth does not': 'unnamed' }
+    },
+    async (open, [count, at], login, method) => {
+      const require_auth = method === 'named' ? login.method : 'none,password,scram-sha-256';
+      const before = proxy.connections.length;
+      const session = open(config({ sslmode: 'disable', user: login.user, require_auth }));
+      if (session instanceof Client) session.connect();
+      const asked = Array.from({ length: count }, (_, i) => session.query('SELECT $1::int AS i', [i]));
+      for (const [i, { rows }] of (await Promise.all(asked)).entries()) assert.equal(rows[0].i, i);
+      const flights = Math.max(...proxy.connections.slice(before).map(({ stats }) => stats.flights.toServer));
+      session.destroy();
+      assert.equal(flights, login[method][at]);
     }
+  );
+
+  /** Servers that refuse the first attempts. @returns {Promise<FakeServer>} with the `texts` that were carried out */
+  const refusing = async (count, refuse) => {
+    const texts = [];
+    let attempts = 0;
+    const fake = await new FakeServer(async conversation => {
+      await conversation.first();
+      if (++attempts <= count) return refuse(conversation);
+      conversation.say(GREETING);
+      for (;;) {
+        const { type, body } = await conversation.read();
+        if (type === 'P') texts.push(/SELECT \d/.exec(body.toString('latin1'))[0]);
+        if (type === 'P') conversation.say(ANSWER.described(), commandComplete('SELECT 0'));
+        if (type === 'S') conversation.say(ANSWER.ready);
+      }
+    }).listen();
+    afterTest(() => fake.stop());
+    return Object.assign(fake, { texts });
+  };
+  it('asks a query again, once, whose attempt was refused while the server was starting', async () => {
+    const fake = await refusing(2, conversation => {
+      conversation.say(message('E', 'SFATAL\0VFATAL\0C57P03\0Mthe database system is starting up\0\0'));
+      conversation.socket.end();
+    });
+    const pool = await opened({ size: 1 }, { ...fake.config, require_auth: 'none' });
+    await Promise.all([pool.query('SELECT 1'), pool.query('SELECT 2')]);
+    assert.deepEqual(fake.texts.sort(), ['SELECT 1', 'SELECT 2']);
+  });
+
+  for (const count of [1, 20])
+    it(`rejects ${count} asked with a wrong password after one attempt a connection, with the server's error`, async () => {
+      const attempts = proxy.connections.length;
+      const pool = new Pool(config({ user: 'nobody', password: 'wrong', require_auth: 'scram-sha-256' }), { size: 3 });
+      const results = await Promise.allSettled(Array.from({ length: count }, () => pool.query('SELECT 1')));
+      for (const { reason } of results) assert.deepEqual([reason?.name, reason?.code], ['PostgresError', '28P01']);
+      assert.equal(proxy.connections.length - attempts, Math.min(count, 3));
+      await pool.end();
+    });
+
+  it('of a client rejects its query with sent: false where the server refuses the password', async () => {
+    const client = new Client(config({ user: 'nobody', password: 'wrong', require_auth: 'scram-sha-256' }));
+    client.connect().catch(() => {});
+    await assert.rejects(client.query('SELECT 1'), { name: 'ConnectionError', code: '28P01', sent: false });
+  });
+
+  it('reports a query as sent that the server may have carried out when it hung up', async () => {
+    const fake = await refusing(1, conversation => conversation.socket.end());
+    const pool = await opened({ size: 1 }, { ...fake.config, require_auth: 'none' });
+    await assert.rejects(pool.query('SELECT 1'), { name: 'ConnectionError', sent: true });
+    await pool.query('SELECT 2');
+    assert.deepEqual(fake.texts, ['SELECT 2']);
+  });
+
+  it('limits a query that went with it by acquire_timeout and by its signal', async () => {
+    const fake = await refusing(Infinity, () => {});
+    const pool = await opened({ size: 1, acquire_timeout: 60 }, { ...fake.config, require_auth: 'none' });
+    await assert.rejects(pool.query('SELECT 1'), { name: 'TimeoutError', code: '08001', sent: true });
+    pool.destroy();
+    const other = await opened({ size: 1 }, { ...fake.config, require_auth: 'none' });
+    await assert.rejects(other.query('SELECT 1', [], { signal: AbortSignal.timeout(60) }), { name: 'AbortError' });
+    other.destroy();
+  });
+
+  it('asks a query in the context of its caller', async () => {
+    const storage = new AsyncLocalStorage();
+    const contexts = [];
+    const channel = tracingChannel('quickgres:query');
+    const subscriber = { start: () => contexts.push(storage.getStore()) };
+    channel.subscribe(subscriber);
+    afterTest(() => channel.unsubscribe(subscriber));
+    const pool = endAfterTest(new Pool(config({ user: 'trust', require_auth: 'none' })));
+    const asked = ['a', 'b'].map(name =>
+      storage.run(name, () => pool.query('SELECT 1').then(() => storage.getStore()))
+    );
+    assert.deepEqual(await Promise.all(asked), ['a', 'b']);
+    assert.deepEqual(contexts.sort(), ['a', 'b']);
   });
 
   it('sends writes on connections of their own', async () => {

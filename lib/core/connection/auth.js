@@ -63,34 +63,34 @@ function sentAhead(login) {
 
 /** How the client answers each method that the server asks for, up to AuthenticationOk, which OAUTHBEARER reads itself. */
 const ANSWERS = {
-  password({ login, ahead, send }) {
-    if (ahead === NOTHING) send(true, cleartext(login));
+  async password({ login, ahead, send }) {
+    if (ahead === NOTHING) await send(true, cleartext(login));
   },
 
-  md5({ login, send }, salt) {
-    send(true, md5(login, salt));
+  async md5({ login, send }, salt) {
+    await send(true, md5(login, salt));
   },
 
   async [SCRAM]({ login, ahead, attempt, send, expect }, offered) {
     const scram = chooseMechanism(login, offered, ahead.scram, attempt);
-    if (ahead === NOTHING) send(false, initialResponse(scram));
+    if (ahead === NOTHING) await send(false, initialResponse(scram));
     const challenge = await expect(SASL_CONTINUE);
     const proof = await scram.final(challenge.toString('latin1'));
     const { unread } = attempt;
     if (unread.length > 0 && unread[0] !== backend.ErrorResponse) throw unexpected(unread[0]);
-    send(true, answer(proof));
+    await send(true, answer(proof));
     scram.verify((await expect(SASL_FINAL)).toString('latin1'));
   },
 
   async [OAUTH]({ login, ahead, send, request }) {
-    if (ahead === NOTHING) send(false, await bearer(login));
+    if (ahead === NOTHING) await send(false, await bearer(login));
     const { credentials } = login;
     const { code, data } = await request();
     credentials.isAccepted = code === OK && credentials.sent !== '';
     if (credentials.isAccepted) return;
     if (code !== SASL_CONTINUE) throw early(code);
     credentials.refusal = later.oauth.readRefusal(data);
-    send(false, answer('\x01'));
+    await send(false, answer('\x01'));
     const next = await request().catch(error => {
       throw Object.assign(error, { detail: JSON.stringify(credentials.refusal) });
     });
@@ -110,7 +110,7 @@ const ANSWERS = {
  */
 async function authenticate(login, { attempt, startupMessage, early: isEarly, send, request }) {
   const ahead = isEarly ? await sentAhead(login) : NOTHING;
-  send(ahead.isLast, startupMessage, ...ahead.parts);
+  await send(ahead.isLast, startupMessage, ...ahead.parts);
   const expect = async expected => {
     const { code, data } = await request();
     if (code === expected) return data;

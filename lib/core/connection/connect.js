@@ -28,8 +28,8 @@ const HUNG_UP = ['08006', 'ECONNRESET', 'EPIPE'];
 
 /**
  * Connects to the first configured host whose session is the wanted one.
- * @param {object} hooks `earlyRequests()` gives the encoded waiting requests or null, at most once; `ready(connection)`
- *   is called at the first ReadyForQuery with `{ config, socket, reader, parameters, host, port, backendKey, processId,
+ * @param {object} hooks `earlyRequests()` gives a promise of the encoded waiting requests or null, at most once; if all
+ *   attempts fail, `mayHaveRun` tells whether the server may have carried them out; `ready(connection)` is called at the first ReadyForQuery with `{ config, socket, reader, parameters, host, port, backendKey, processId,
  *   cancel }`, sets `reader.handler` and calls `socket.handOver`; `notice(fields)`; `silent`: of a pool, when its
  *   connections gave hosts up that were silent, by their place in the config
  * @returns {Promise<void>} resolves after `ready`
@@ -139,6 +139,7 @@ async function connectTo(config, { server, seconds, quick, wanted, credentials }
       const error = attempt.fail(withoutToken(failure, credentials));
       // Requests that may have been executed are not repeated.
       const mayRepeat = !attempt.requestsSent || (error instanceof PostgresError && attempt.doing !== STEP.WAIT);
+      hooks.mayHaveRun = attempt.requestsSent && !(error instanceof PostgresError); // it comes in place of ReadyForQuery
       if (signal?.aborted || !mayRepeat) throw error;
       plan = otherPlan(server, plan, attempt.reason, error);
       if (plan !== null) continue;

@@ -45,9 +45,9 @@ async function start(config, plan, attempt, login, hooks) {
   const { max_protocol_version: asked, min_protocol_version: oldest } = config;
 
   /** Sends bytes. Waiting requests go with the last message that authentication needs. */
-  const send = (last, ...parts) => {
+  const send = async (last, ...parts) => {
     if (last && config.require_auth.single !== null && plan.wanted === 'any') {
-      const requests = (hooks.requests ??= hooks.earlyRequests() ?? Buffer.alloc(0));
+      const requests = (hooks.requests ??= (await hooks.earlyRequests()) ?? Buffer.alloc(0));
       attempt.requestsSent ||= requests.length > 0;
       parts.push(requests);
     }

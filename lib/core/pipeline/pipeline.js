@@ -45,6 +45,7 @@ class Pipeline {
 
   #isBounded = true; // several requests at once are sent only where that is known to be safe
   #proof; // a request that finds out whether it is
+  #early; // see `share`
   #isAnswering = false; // a part of the answer to the head has come
   #results; // see `results`
   #tail = null;
@@ -171,8 +172,10 @@ class Pipeline {
     return false;
   }
 
-  share(common) {
+  /** @param {function(): Promise} [early] a pool's: resolves when it has submitted what is to go with the start */
+  share(common, early) {
     this.common = this.statements.common = common;
+    this.#early = early;
   }
 
   /**
@@ -218,11 +221,12 @@ class Pipeline {
     this.events.drained();
   }
 
-  /** @returns {Buffer|null} the messages of waiting requests, to be sent with the startup packet */
-  earlyRequests() {
+  /** @returns {Promise<Buffer|null>} the messages of waiting requests, to be sent with the startup packet */
+  async earlyRequests() {
     const { root } = this.scopes;
     // A pooler that needs a limit may drop what comes before its ReadyForQuery.
     if (!this.#isBounded && this.maxPipeline < Infinity) return null;
+    await this.#early?.();
     this.isOpen = true; // for one request, since this may be a pooler
     while (root.first !== null && !(root.first instanceof Scope) && this.mayStart(root.first, root))
       this.#sendWaiting(root.shift());
@@ -521,8 +525,9 @@ class Pipeline {
   /**
    * Rejects all requests, now and later: the connection is lost or could not be made.
    * @param {Error} [cause] a TypeError of connect() is the error of the requests as well
+   * @param {boolean} [isUnread] whether the server has carried out none of them, although some may have been sent
    */
-  lose(message, cause, code) {
+  lose(message, cause, code, isUnread = false) {
     const failed = this.connection === undefined ? cause : undefined; // the error of connect()
     const LossError = failed instanceof TimeoutError ? TimeoutError : ConnectionError;
     const errors = (sent, what) =>
@@ -532,9 +537,9 @@ class Pipeline {
     this.socket = null;
     this.isOpen = false;
     const isEnded = isTermination(cause);
-    const unread = isEnded ? errors(false, UNREAD) : undefined;
+    const unread = isUnread || isEnded ? errors(false, UNREAD) : undefined;
     // Of a Query message, the first answer comes only when it has run.
-    if (isEnded && !this.#isAnswering && !this.head?.simple) lost = unread;
+    if (isUnread || (isEnded && !this.#isAnswering && !this.head?.simple)) lost = unread;
     for (let flight = this.head; flight !== null; flight = flight.next) {
       if (flight === this.unwritten && this.writer.length > 0) lost = unsent;
       const error = lost();
