@@ -1,6 +1,18 @@
 'use strict';
 
-const { hexText, isList, isPiece, isRow, kindOf, listText, placed, readValue, refuse, textAt } = require('../protocol');
+const {
+  hexText,
+  isList,
+  isPiece,
+  isRow,
+  kindOf,
+  listText,
+  numberText,
+  placed,
+  readValue,
+  refuse,
+  textAt
+} = require('../protocol');
 const { columnLength } = require('../rows');
 
 /** Characters that the text format of COPY escapes. */
@@ -16,6 +28,7 @@ const WHAT = 'the value';
 
 function fieldOf(value) {
   if (value === null) return '\\N';
+  if (typeof value === 'number') return numberText(value);
   if (isPiece(value)) refuse(WHAT, value, 'COPY takes values and no SQL: for json, pass JSON.stringify(value)');
   const read = readValue(value, WHAT);
   const text = typeof read === 'string' ? read : isList(read) ? listText(read) : hexText(read);
