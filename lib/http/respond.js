@@ -150,6 +150,9 @@ function varyOf(response, fields) {
   return missing.length > 0 ? [...before, ...missing].join(', ') : '';
 }
 
+/** The options that queryTo does not have. */
+const OWN_OPTIONS = ['status', 'emptyStatus', 'compress', 'formulas'];
+
 function answerAlone(response, varying, status, type, body) {
   const headers = {};
   const vary = varyOf(response, varying);
@@ -193,8 +196,8 @@ function answer(session, request, response, ...query) {
   if (method === 'HEAD') return answerAlone(response, varying, status, typed ? undefined : type);
   const encoding = isCompressed ? encodingFor(headers['accept-encoding']) : undefined;
   const own = { type, status, emptyStatus, encoding, stallTimeout: options.stall_timeout, varying };
-  const { as: given, status: st, emptyStatus: es, compress: co, formulas, ...plain } = options;
-  plain.as = chosen === 'csv' ? new Csv(formulas === 'escape') : chosen;
+  const plain = { ...options, as: chosen === 'csv' ? new Csv(options.formulas === 'escape') : chosen };
+  for (const name of OWN_OPTIONS) delete plain[name];
   return session.queryTo(new ResponseTarget(request, response, own), ...statement, plain);
 }
 

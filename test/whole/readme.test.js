@@ -200,6 +200,7 @@ describe('The documents', () => {
     for (const name of [
       ...DOCUMENTS,
       'lib/README.md',
+      'lib/READING.md',
       'SECURITY.md',
       'CHANGELOG.md',
       'bench/README.md',
