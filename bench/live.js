@@ -14,6 +14,7 @@ const http = require('node:http');
 const { Writable } = require('node:stream');
 const { setTimeout: sleep } = require('node:timers/promises');
 const { Client } = require('..');
+const { LEASE } = require('../lib/core/internal');
 const { respond } = require('../lib/http');
 const { Live } = require('../lib/live');
 const { Answer } = require('../lib/live/answer');
@@ -212,10 +213,8 @@ async function unchanged(config) {
   const request = new Request('http://localhost/', { headers: { accept: TYPE } });
   const body = (await live.respond(request, text)).body.getReader();
   await body.read();
-  const {
-    lease,
-    lease: { run }
-  } = pool;
+  const { [LEASE]: lease } = pool;
+  const { run } = lease;
   const alive = setInterval(() => {}, 1000); // nothing else keeps the program while a result rests
   const rounds = { plain: [], rows: [], again: [] };
   const collect = () =>
@@ -261,7 +260,7 @@ async function states(config) {
   await client.connect();
   const bodyOf = async (text, values) => {
     const answer = new Answer({ max_bytes: Infinity, max_rows: Infinity });
-    await send(client.lease, {}, () => answer.request({ text, values }));
+    await send(client[LEASE], {}, () => answer.request({ text, values }));
     return answer.bytes;
   };
   const text =

@@ -1,6 +1,7 @@
 'use strict';
 
 const { EventEmitter } = require('node:events');
+const { LEASE } = require('../core/internal');
 const { checkText, keyOf, quoted } = require('../core/protocol');
 const { KEEPALIVE, checkChannel, keeperOf } = require('../core/listen');
 const { checkNoMore, checkOptions, keep, statementOf } = require('../core/options');
@@ -31,7 +32,7 @@ class ResponseCache extends EventEmitter {
     if (typeof client?.queryTo !== 'function' || typeof client.on !== 'function') {
       throw new TypeError('a ResponseCache takes a Client or a Pool');
     }
-    if (client.lease?.settings !== undefined)
+    if (client[LEASE]?.settings !== undefined)
       throw new TypeError('a ResponseCache takes the client or pool itself: write cache.with(settings)');
     checkOptions(options, OF_CACHE);
     const { max_bytes = 1 << 26, max_answer_bytes = max_bytes / 8, now = () => performance.now() } = options;
@@ -73,14 +74,14 @@ class ResponseCache extends EventEmitter {
   }
 
   async #query(session, ...query) {
-    const [text, values, options] = statementOf(session.lease, ...query);
+    const [text, values, options] = statementOf(session[LEASE], ...query);
     checkOptions(options, OF_QUERY);
     const { tags, max_age, stale_while_revalidate, ...plain } = options;
     const request = this.#request(session, text, values, options);
     const limit = plain.signal === undefined && plain.statement_timeout === undefined ? UNLIMITED : limitOf(plain);
     try {
       const answer = await limit.race(this.#find(request, limit));
-      if (!answer.large) return read(answer, new RowReader(readingOf(plain)), session.lease);
+      if (!answer.large) return read(answer, new RowReader(readingOf(plain)), session[LEASE]);
     } finally {
       limit.release();
     }
@@ -96,7 +97,7 @@ class ResponseCache extends EventEmitter {
   }
 
   async #queryTo(session, target, ...query) {
-    const [text, values, options] = statementOf(session.lease, ...query);
+    const [text, values, options] = statementOf(session[LEASE], ...query);
     checkOptions(options, OF_QUERY_TO);
     const { tags, max_age, stale_while_revalidate, ...plain } = options;
     const request = this.#request(session, text, values, options);
@@ -146,7 +147,7 @@ class ResponseCache extends EventEmitter {
     const maxAge = 1000 * checkNumber(max_age, 'max_age');
     const stale = 1000 * checkNumber(stale_while_revalidate, 'stale_while_revalidate');
     const values = keep(text, given);
-    const settings = session.lease?.settings;
+    const settings = session[LEASE]?.settings;
     const key = JSON.stringify([
       text,
       keyOf(values),
@@ -299,7 +300,7 @@ class ResponseCache extends EventEmitter {
   }
 
   #keyOf(session, ...query) {
-    const [text, values, options] = statementOf(session.lease, ...query);
+    const [text, values, options] = statementOf(session[LEASE], ...query);
     checkOptions(options, OF_KEY);
     return this.#request(session, text, values, options).key;
   }

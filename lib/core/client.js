@@ -1,5 +1,6 @@
 'use strict';
 
+const { BEGIN_STEPS, CHANNELS, END_STEPS, LEASE, STREAM } = require('./internal');
 const { late } = require('./late');
 const { ConnectionError, UsageError, isOurs, takeParameter } = require('./protocol');
 const { checkNoMore } = require('./options');
@@ -96,7 +97,7 @@ class Client extends Steps {
       },
       this.#common
     ));
-    this.beginSteps(pipeline.scopes.root);
+    this[BEGIN_STEPS](pipeline.scopes.root);
     this.#channels = undefined;
     /** @type {Promise<Error|undefined>} resolves when the connection is over, with the error if there was one */
     this.closed = new Promise(resolve => {
@@ -237,9 +238,9 @@ class Client extends Steps {
       const pipeline = this.#pipeline;
       const refused = () =>
         new ConnectionError('the client was ended: it takes no more requests', { code: '08003', sent: false });
-      pipeline.scopes.check(this.lease);
+      pipeline.scopes.check(this[LEASE]);
       this.#ending = 'asked';
-      this.endSteps(refused);
+      this[END_STEPS](refused);
       if (this.state === 'open') this.state = 'ending';
       pipeline.endAll(refused, () => this.#terminate());
       if (this.#ending === 'asked') this.#destroyIfSilent(pipeline);
@@ -296,13 +297,13 @@ class Client extends Steps {
     return this.#connection === null ? undefined : this.#pipeline.status;
   }
 
-  /** @private The stream to the server while the connection is open, which quickgres/pg shows. */
-  get stream() {
+  /** The stream to the server while the connection is open, which quickgres/pg shows. */
+  get [STREAM]() {
     return this.#connection?.socket.stream ?? null;
   }
 
-  /** @private See Session.listen. */
-  get channels() {
+  /** See Session.listen. */
+  get [CHANNELS]() {
     return (this.#channels ??= require('./listen').channelsOf(this));
   }
 

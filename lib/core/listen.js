@@ -1,5 +1,6 @@
 'use strict';
 
+const { LEASE } = require('./internal');
 const { ConnectionError, checkText, quoted } = require('./protocol');
 const { after } = require('./timer');
 const { CloseRequest, handOut, outcome, showCaller, submitIn, watchSignal } = require('./pipeline');
@@ -59,7 +60,7 @@ function keeperOf(client) {
   const {
     pipeline,
     pipeline: { scopes }
-  } = client.lease;
+  } = client[LEASE];
   let before;
   return time => {
     const { reads } = pipeline;

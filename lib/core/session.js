@@ -1,6 +1,7 @@
 'use strict';
 
 const { EventEmitter } = require('node:events');
+const { CHANNELS, COPY_IN, GIVE_UP_STREAMS, LEASE } = require('./internal');
 const { late } = require('./late');
 const { UsageError, checkText, checkValues, isPiece, kindOf } = require('./protocol');
 const {
@@ -63,11 +64,11 @@ class Session extends EventEmitter {
     this.#mode = mode;
   }
 
-  /** @private A Client has another lease for each connection. */
-  get lease() {
+  /** A Client has another lease for each connection. */
+  get [LEASE]() {
     return this.#lease;
   }
-  set lease(lease) {
+  set [LEASE](lease) {
     this.#lease = lease;
   }
 
@@ -114,7 +115,7 @@ class Session extends EventEmitter {
     const takes = () =>
       receiver ?? (decode === undefined && names === undefined ? undefined : new RowReader(readingOf(options)));
     if (typeof text === 'string' && copyDirection(text) === 'in')
-      return handOut(this.copyIn(text, values, takes(), options));
+      return handOut(this[COPY_IN](text, values, takes(), options));
     const checked = this.#lease.keep(text, values);
     if (target !== undefined) {
       checkRepeated(options);
@@ -124,8 +125,8 @@ class Session extends EventEmitter {
     return send(this.#lease, needOf(options), options, () => new QueryRequest(text, checked, execution, takes()), text);
   }
 
-  /** @private Begins a COPY FROM STDIN, for which only a Client has steps. */
-  copyIn(text, values, receiver, options) {
+  /** Begins a COPY FROM STDIN, for which only a Client has steps. */
+  [COPY_IN](text, values, receiver, options) {
     keep(text, values);
     throw new UsageError('COPY FROM STDIN by query() is for a Client, which has copyData(): use copyFrom()', '0A000');
   }
@@ -201,8 +202,8 @@ class Session extends EventEmitter {
     );
   }
 
-  /** @private Ends the open COPY streams of this transaction. */
-  giveUpStreams(refused) {
+  /** Ends the open COPY streams of this transaction. */
+  [GIVE_UP_STREAMS](refused) {
     for (const each of this.#streams ?? []) each.giveUp(again(refused()));
   }
 
@@ -294,11 +295,11 @@ class Session extends EventEmitter {
     checkOptions(options, NAMES.listen);
     const { Listener, checkChannel } = require('./listen');
     checkChannel(channel);
-    return new Listener(this.channels, channel, options, callerOf(this.listen));
+    return new Listener(this[CHANNELS], channel, options, callerOf(this.listen));
   }
 
-  /** @private The source of `listen`. */
-  get channels() {
+  /** The source of `listen`. */
+  get [CHANNELS]() {
     throw new UsageError(
       'listen is a method of a client or a pool: in a transaction it would begin with the commit',
       '25001'
@@ -332,7 +333,7 @@ class TransactionSession extends Session {
    */
   commit(text, values, options) {
     return promised(() => {
-      [text, values, options] = statementOf(this.lease, text, values, options);
+      [text, values, options] = statementOf(this[LEASE], text, values, options);
       checkOptions(options, NAMES.commit);
       const make = (...given) => new requests.CommitRequest(text, values, options, ...given);
       return this.#end(make, options);

@@ -1,5 +1,6 @@
 'use strict';
 
+const { LEASE } = require('./internal');
 const { UsageError, checkText, kindOf } = require('./protocol');
 const { PLAIN, firstWord, isLocalSet, promised, statementsOf, submitIn } = require('./pipeline');
 const { DISCARD, InternalQuery } = require('./requests');
@@ -154,17 +155,17 @@ class SettingsLease {
   }
 
   get common() {
-    return this.session.lease.common;
+    return this.session[LEASE].common;
   }
 
   keep(text, values) {
-    return this.session.lease.keep(text, values);
+    return this.session[LEASE].keep(text, values);
   }
 
   run(need, options, work, mayRepeat, text) {
     const { settings } = this;
     if (need === 'session') settings.refuseEscaping();
-    const { lease } = this.session;
+    const { [LEASE]: lease } = this.session;
     const own = { ...options, settings };
     if (settings.depth === 0) return lease.run(need, own, work, mayRepeat, text);
     const promise = promised(() => lease.run(need, own, work, mayRepeat, text));
@@ -175,7 +176,7 @@ class SettingsLease {
 
 /** @returns {SettingsLease} of a session whose requests carry settings, beside those that the given session has */
 function leaseWith(session, given, depth) {
-  const { lease } = session;
+  const { [LEASE]: lease } = session;
   const { session: inner, settings: outer } = lease instanceof SettingsLease ? lease : { session };
   return new SettingsLease(inner, new Settings(given, outer, depth));
 }

@@ -1,5 +1,6 @@
 'use strict';
 
+const { BEGIN_STEPS, COPY_IN, END_STEPS, LEASE } = require('./internal');
 const { CloseRequest, again, handOut, outcome, promised, submitIn } = require('./pipeline');
 const { NAMES, NO_VALUES, checkCount, checkOptions, keep } = require('./options');
 const requests = require('./requests');
@@ -20,9 +21,9 @@ class Steps extends Session {
   #copy = null;
   #portal = null;
 
-  /** @private A new connection begins, with this root scope. */
-  beginSteps(scope) {
-    this.lease = scope;
+  /** A new connection begins, with this root scope. */
+  [BEGIN_STEPS](scope) {
+    this[LEASE] = scope;
     this.#copy = this.#portal = null;
   }
 
@@ -31,7 +32,7 @@ class Steps extends Session {
     checkOptions({ format, cache }, NAMES.query);
     const copied = requests.Portal.keep(text, values);
     if (this.inQuery) throw new UsageError('a query is open already: sync() before the next startQuery', '34000');
-    this.#portal = require('./transaction').openPortal(this.lease, text, copied, { format, cache }, 'steps');
+    this.#portal = require('./transaction').openPortal(this[LEASE], text, copied, { format, cache }, 'steps');
   }
 
   /** Whether a query of `startQuery` may have more rows. */
@@ -65,23 +66,23 @@ class Steps extends Session {
       if (this.inQuery) return handOut(this.#closePortal().then(() => reader));
       const request = new CloseRequest();
       request.receiver = reader;
-      return submitIn(request, this.lease);
+      return submitIn(request, this[LEASE]);
     });
   }
 
   async #closePortal() {
-    const { pipeline } = this.lease;
+    const { pipeline } = this[LEASE];
     await this.#portal.close();
     if (pipeline.socket === null) throw again(pipeline.scopes.root.refused()); // the connection was lost before
   }
 
-  /** @private Begins a COPY FROM STDIN; resolves when the server takes data. */
-  async copyIn(text, values, receiver, options) {
+  /** Begins a COPY FROM STDIN; resolves when the server takes data. */
+  async [COPY_IN](text, values, receiver, options) {
     const { length, columnCount = length } = keep(text, values);
     if (columnCount > 0) throw new UsageError('COPY takes no values: write them as data', '08P01');
     if (receiver !== undefined && !(receiver instanceof RowReader))
       throw new TypeError('COPY FROM STDIN has no result for a stream: leave it out');
-    const scope = this.lease;
+    const scope = this[LEASE];
     let resolve;
     const begun = new Promise(settle => {
       resolve = settle;
@@ -90,7 +91,7 @@ class Steps extends Session {
       text,
       () => {
         this.#copy = { request, over };
-        if (scope.refused !== null) this.endSteps(scope.refused); // it could not be ended any more
+        if (scope.refused !== null) this[END_STEPS](scope.refused); // it could not be ended any more
         resolve(request.receiver);
       },
       undefined,
@@ -101,7 +102,7 @@ class Steps extends Session {
   }
 
   #closed(message, code) {
-    return again(this.lease.refused?.() ?? new UsageError(message, code));
+    return again(this[LEASE].refused?.() ?? new UsageError(message, code));
   }
 
   #taken() {
@@ -118,7 +119,7 @@ class Steps extends Session {
     if (typeof data === 'string') data = Buffer.from(data);
     if (!isBytes(data)) throw new TypeError(`copyData takes a Buffer, Uint8Array or string, not ${kindOf(data)}`);
     request.data(data);
-    return this.lease.pipeline.bufferedBytes < COPY_BUFFER;
+    return this[LEASE].pipeline.bufferedBytes < COPY_BUFFER;
   }
 
   /**
@@ -158,8 +159,8 @@ class Steps extends Session {
     }
   }
 
-  /** @private Ends open steps, since the client takes no more requests. */
-  endSteps(refused) {
+  /** Ends open steps, since the client takes no more requests. */
+  [END_STEPS](refused) {
     if (this.#copy !== null) this.copyFail(refused().message).catch(() => {});
     if (this.inQuery) this.#portal.close().catch(() => {});
   }

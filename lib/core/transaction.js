@@ -1,5 +1,6 @@
 'use strict';
 
+const { GIVE_UP_STREAMS } = require('./internal');
 const { ConnectionError, State, UsageError } = require('./protocol');
 const { after } = require('./timer');
 const {
@@ -21,7 +22,7 @@ const {
   watchLimits
 } = require('./pipeline');
 const { NO_OPTIONS } = require('./options');
-const { Portal } = require('./requests');
+const requests = require('./requests');
 
 /** Milliseconds for which the error of the function waits for the answer to ROLLBACK. */
 const UNDO_TIMEOUT = 3000;
@@ -205,7 +206,7 @@ class Transaction {
 
   /** Refuses later requests, and ends what is open in the session. */
   #refuse(error) {
-    this.#session.giveUpStreams(this.#scope.refuse(() => error));
+    this.#session[GIVE_UP_STREAMS](this.#scope.refuse(() => error));
   }
 
   async #control(text) {
@@ -349,7 +350,7 @@ function openPortalIn(parent, text, values, options, name, { settings, refuseLas
   const { active, inBlock } = parent.pipeline.scopes;
   const isIn = parent.block || (active === parent && inBlock === true);
   if (isIn && settings === undefined && refuseLasting === undefined)
-    return new Portal(parent, text, values, options, name);
+    return new requests.Portal(parent, text, values, options, name);
   let end, portal;
   const ended = new Promise((resolve, reject) => {
     end = error => (error === undefined ? resolve() : reject(error));
@@ -359,8 +360,8 @@ function openPortalIn(parent, text, values, options, name, { settings, refuseLas
     parent,
     0,
     scope => {
-      portal = new Portal(scope, text, values, options, name, end);
-      return { giveUpStreams() {} }; // it has no session
+      portal = new requests.Portal(scope, text, values, options, name, end);
+      return { [GIVE_UP_STREAMS]() {} }; // it has no session
     },
     { settings, refuseLasting },
     'the transaction of a cursor',

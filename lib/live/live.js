@@ -1,6 +1,7 @@
 'use strict';
 
 const { EventEmitter } = require('node:events');
+const { LEASE } = require('../core/internal');
 const { ConnectionError, Session, UsageError } = require('../..');
 const { checkText, keyOf, kindOf } = require('../core/protocol');
 const { NAMES, checkNumber, checkObject, checkOptions, keep, statementOf } = require('../core/options');
@@ -44,7 +45,7 @@ class Live extends EventEmitter {
   #isOver = false;
   #options = {
     /** The network may be dead: the next question gets a connection that is not older. */
-    doubt: () => this.#session.lease.doubt?.(),
+    doubt: () => this.#session[LEASE].doubt?.(),
     relieve: () => {
       for (const each of this.#readers) each.cutIfBehind();
     },
@@ -79,7 +80,7 @@ class Live extends EventEmitter {
     const [place, ...query] = isNode
       ? [[request, response], sql, parameters, how]
       : [[request], response, sql, parameters];
-    const [text, values, options] = statementOf(this.#session.lease, ...query);
+    const [text, values, options] = statementOf(this.#session[LEASE], ...query);
     if (typeof options !== 'object') throw new TypeError(`options must be an object, not ${kindOf(options)}`);
     checkObject(options);
     const { tags = [], settings, ...plain } = options;
@@ -104,8 +105,8 @@ class Live extends EventEmitter {
     if (form.format === 1) throw new TypeError('a live result has columns in text format: leave out format');
     if (copyDirection(text) !== undefined)
       throw new UsageError('a live result is that of a SELECT, not of COPY', '0A000');
-    const values = keep(text, session.lease.keep(text, given));
-    const key = JSON.stringify([text, keyOf(values), session.lease.settings?.values, form, statement_timeout, tags]);
+    const values = keep(text, session[LEASE].keep(text, given));
+    const key = JSON.stringify([text, keyOf(values), session[LEASE].settings?.values, form, statement_timeout, tags]);
     this.#admit(key);
     const { held, relieve } = this.#options;
     if (held.isFull) relieve();

@@ -1,5 +1,6 @@
 'use strict';
 
+const { LEASE } = require('../core/internal');
 const { AbortError, UsageError, backend } = require('../core/protocol');
 const { needOf, send } = require('../core/pipeline');
 const { Answer } = require('./answer');
@@ -89,7 +90,7 @@ class Result {
     const answer = (this.#answer = new Answer(this.#live, before));
     this.#isStale = false;
     try {
-      await send(session.lease, needOf(limits), limits, () => answer.request(this.#query), text);
+      await send(session[LEASE], needOf(limits), limits, () => answer.request(this.#query), text);
       const { bytes, cmd } = answer;
       if (bytes === before || this.readers.size === 0) return 0;
       if (!/^(?:SELECT|SHOW)$/.test(cmd) || bytes[0] !== backend.RowDescription) {

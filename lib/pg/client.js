@@ -1,6 +1,7 @@
 'use strict';
 
 const { EventEmitter, once } = require('node:events');
+const { STREAM } = require('../core/internal');
 const quickgres = require('../..');
 const { ConnectionParameters, hide, libpqConfig } = require('./config');
 const { DatabaseError, Query, Submission, ask, configOf, errorOf, lengthOf, unhindered } = require('./query');
@@ -74,7 +75,7 @@ class Connection extends EventEmitter {
   }
 
   get stream() {
-    return this.#client.stream ?? this.#unopened;
+    return this.#client[STREAM] ?? this.#unopened;
   }
 
   end() {

@@ -1,6 +1,7 @@
 'use strict';
 
 const { EventEmitter } = require('node:events');
+const { LEASE } = require('../core/internal');
 const { UsageError } = require('../..');
 const pools = require('../pool');
 const { channel, rejectAgain, traceAbove } = require('../core/pipeline');
@@ -58,7 +59,7 @@ class Pool extends EventEmitter {
       idle_timeout: options.idleTimeoutMillis,
       max_lifetime: options.maxLifetimeSeconds * 1000
     });
-    Object.assign(pool.lease.policy, {
+    Object.assign(pool[LEASE].policy, {
       reserved: 0,
       least: options.min,
       exitsOnIdle: options.allowExitOnIdle,
@@ -166,7 +167,7 @@ class Pool extends EventEmitter {
 
   /** Has a connection until a function is over, in the state that node-postgres' pool leaves it in. */
   _own(work) {
-    return this._state.pool.lease.run('owned', {}, (scope, connection) => work(connection));
+    return this._state.pool[LEASE].run('owned', {}, (scope, connection) => work(connection));
   }
 
   /** Takes a client until its `release(destroy)` is called. */
@@ -284,7 +285,7 @@ class Pool extends EventEmitter {
       return this._use(connection, work, since);
     };
     try {
-      return await pool.lease.run(
+      return await pool[LEASE].run(
         'shared',
         { signal: query.signal },
         (scope, connection) => ask(connection, query),

@@ -5,6 +5,7 @@
 const { AsyncResource } = require('node:async_hooks');
 const { EventEmitter } = require('node:events');
 const { finished } = require('node:stream/promises');
+const { LEASE } = require('../core/internal');
 const { ConnectionError, PostgresError, RowReader, TimeoutError, UsageError } = require('../..');
 const { copyDirection, firstWord, statementsOf, unhindered } = require('../core/pipeline');
 const requests = require('../core/requests');
@@ -130,7 +131,7 @@ async function ask(session, config, values, { binary, query_timeout, statement_c
   const decode = decodeOf(types || usual);
   const statement_timeout = query.query_timeout || query_timeout || undefined;
   try {
-    pool?.lease.keep(text, []);
+    pool?.[LEASE].keep(text, []);
     if (pool && copyDirection(text) === 'in') throw new UsageError('COPY FROM STDIN owns its connection', '0A000');
     if (isSimple && pool === undefined && !isEmitted) {
       const options = { decode, signal: query.signal, statement_timeout };

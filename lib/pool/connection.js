@@ -1,5 +1,6 @@
 'use strict';
 
+const { LEASE } = require('../core/internal');
 const { Client } = require('../..');
 const { beginningOf, ping } = require('../core/pipeline');
 const { UNKNOWN } = require('./known-texts');
@@ -48,7 +49,7 @@ class Connection {
    */
   constructor(config, { max_lifetime, size }, turns) {
     this.client = new Client(config);
-    this.pipeline = this.client.lease.pipeline;
+    this.pipeline = this.client[LEASE].pipeline;
     this.turns = turns;
     this.#isOnly = size === 1;
     /** When it is too old: from when it can be used, since the request that waits for it comes first. */

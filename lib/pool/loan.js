@@ -1,5 +1,6 @@
 'use strict';
 
+const { BEGIN_STEPS, CHANNELS, END_STEPS, LEASE } = require('../core/internal');
 const { Client, UsageError } = require('../..');
 const { Steps } = require('../core/steps');
 
@@ -40,7 +41,7 @@ class Loan extends Steps {
   constructor(client) {
     super();
     this.#client = client;
-    this.beginSteps(client.lease);
+    this[BEGIN_STEPS](client[LEASE]);
     for (const listener of this.#listeners) client.on(...listener);
   }
 
@@ -49,21 +50,21 @@ class Loan extends Steps {
     return this.#client;
   }
 
-  get channels() {
-    return (this.#channels = this.#open.channels);
+  get [CHANNELS]() {
+    return (this.#channels = this.#open[CHANNELS]);
   }
 
   /** Later calls reject, and so does what has not been sent. What is left open ends with the connection. */
   revoke() {
     const client = this.#client;
-    const { scopes } = client.lease.pipeline;
+    const { scopes } = client[LEASE].pipeline;
     this.#isOver = true;
     for (const listener of this.#listeners) client.off(...listener);
-    this.endSteps(over);
+    this[END_STEPS](over);
     this.#channels?.end(over());
     if (client.state === 'closed') return;
     scopes.replaceRoot(over);
-    client.lease = scopes.root;
+    client[LEASE] = scopes.root;
     if (scopes.active !== scopes.root) client.destroy(over());
   }
 

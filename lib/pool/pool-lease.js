@@ -1,5 +1,6 @@
 'use strict';
 
+const { LEASE } = require('../core/internal');
 const { ConnectionError, PostgresError, UsageError } = require('../..');
 const {
   firstWord,
@@ -118,7 +119,7 @@ class PoolLease extends Connections {
         try {
           const waited = since > 0 ? performance.now() - since : 0;
           const limits = waited > 1 ? { ...options, waited } : options;
-          const asked = work(client.lease, client, need === 'owned' ? { ...limits, refuseLasting } : limits);
+          const asked = work(client[LEASE], client, need === 'owned' ? { ...limits, refuseLasting } : limits);
           use.submitted?.();
           const result = await asked;
           use.isAnswered = known !== undefined;

@@ -1,5 +1,6 @@
 'use strict';
 
+const { CHANNELS, LEASE } = require('../core/internal');
 const { ConnectionError, PostgresError, Session, UsageError } = require('../..');
 const { NO_OPTIONS, checkNoMore, checkOptions } = require('../core/options');
 const { handOut, promised, unhindered } = require('../core/pipeline');
@@ -26,7 +27,7 @@ class Pool extends Session {
     checkNoMore(arguments, 2, 'new Pool({ connectionString: url }, { size: 10 })');
     this.#config = config;
     this.#options = optionsOf(options);
-    this.lease = new PoolLease(config, this.#options, (...event) => this.#emit(...event));
+    this[LEASE] = new PoolLease(config, this.#options, (...event) => this.#emit(...event));
   }
 
   /** An 'error' without a listener must not end the program. */
@@ -35,7 +36,7 @@ class Pool extends Session {
   }
 
   get stats() {
-    return this.lease.stats;
+    return this[LEASE].stats;
   }
 
   /** @private quickgres/pg's `max`, which a program may change. */
@@ -65,17 +66,17 @@ class Pool extends Session {
           loan.revoke();
         }
       };
-      return handOut(this.lease.run(reset ? 'connection' : 'owned', options, lend, () => idempotent));
+      return handOut(this[LEASE].run(reset ? 'connection' : 'owned', options, lend, () => idempotent));
     });
   }
 
-  /** @private See Session.listen. One connection beyond `size` listens on all channels. */
-  get channels() {
-    this.lease.checkOpen();
+  /** See Session.listen. One connection beyond `size` listens on all channels. */
+  get [CHANNELS]() {
+    this[LEASE].checkOpen();
     if (this.#listening === undefined || this.#listening.isOver) {
-      const options = { ...this.#options, reached: this.lease.reached };
+      const options = { ...this.#options, reached: this[LEASE].reached };
       this.#listening = new Listening(this.#config, options, error => {
-        if (!(error instanceof PostgresError)) this.lease.doubt();
+        if (!(error instanceof PostgresError)) this[LEASE].doubt();
         this.#emit('error', error);
       });
     }
@@ -86,15 +87,15 @@ class Pool extends Session {
    * Replaces each connection after its current requests: new ones have new settings, for example of ALTER ROLE.
    */
   renew() {
-    this.lease.renew();
+    this[LEASE].renew();
   }
 
   /** Waits for all requests, then closes the connections. Later requests reject. */
   async end() {
-    if (this.lease.isInside)
+    if (this[LEASE].isInside)
       throw new UsageError('end() inside transaction() would wait for its function: call end() after it', '25001');
     this.#listening?.close();
-    await this.lease.end(refused('ended'));
+    await this[LEASE].end(refused('ended'));
   }
 
   /** For `await using`; not every engine has the symbol. */
@@ -113,7 +114,7 @@ class Pool extends Session {
   /** Closes the connections now, and rejects all requests. @param {Error} [error] the cause */
   destroy(error) {
     this.#listening?.close(error && new ConnectionError(`the connection was lost: ${error.message}`, { cause: error }));
-    this.lease.destroy(error, refused('destroyed', error));
+    this[LEASE].destroy(error, refused('destroyed', error));
   }
 }
 

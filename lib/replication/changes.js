@@ -2,6 +2,7 @@
 
 const { randomBytes } = require('node:crypto');
 const { setImmediate: turn, setTimeout: sleep } = require('node:timers/promises');
+const { LEASE } = require('../core/internal');
 const { Client } = require('../..');
 const { UsageError, checkText, isUrl, kindOf, quoted } = require('../core/protocol');
 const { checkConfig } = require('../core/config');
@@ -118,7 +119,7 @@ async function learn(config, types, wanted, signal) {
     try {
       await client.connect();
       await client.simpleQuery(NO_LIMITS);
-      await askFor(client.lease.pipeline, types, wanted);
+      await askFor(client[LEASE].pipeline, types, wanted);
       if (client.state === 'open') return; // else the question was lost
     } catch (error) {
       if (signal.aborted) throw signal.reason;

@@ -1,6 +1,7 @@
 'use strict';
 
 const { Readable, addAbortSignal } = require('node:stream');
+const { LEASE } = require('../core/internal');
 const { afterReads } = require('../core/timer');
 const {
   AbortError,
@@ -135,7 +136,7 @@ class Replication extends Readable {
     this.confirmed = 0n;
     this.#statusInterval = statusInterval;
     const {
-      lease: { pipeline, scope }
+      [LEASE]: { pipeline, scope }
     } = client;
     this.#scope = new Scope(pipeline, scope, 'the replication');
     this.#request = new CopyBothRequest(text, {
@@ -256,7 +257,7 @@ function checkInterval(time) {
 function replicate(client, text, options = {}) {
   checkOptions(options, OPTIONS);
   const { statusInterval = STATUS_INTERVAL, signal } = options;
-  if (!(client?.lease instanceof Scope)) throw new TypeError('replicate takes a Client');
+  if (!(client?.[LEASE] instanceof Scope)) throw new TypeError('replicate takes a Client');
   checkInterval(statusInterval);
   checkText(text, 'text');
   if (!LOGICAL.test(text)) throw new TypeError('replicate takes START_REPLICATION SLOT … LOGICAL …');

@@ -4,6 +4,7 @@ const assert = require('node:assert/strict');
 const { once } = require('node:events');
 const { Writable } = require('node:stream');
 const { startProxy } = require('pg-test-fixtures');
+const { LEASE } = require('../../lib/core/internal');
 const { Client, AbortError, ConnectionError, PostgresError, RowReader } = require('../..');
 const { ResponseCache } = require('../../lib/cache');
 const { Channels } = require('../../lib/core/listen');
@@ -276,7 +277,7 @@ describe('A ResponseCache of a client', () => {
   it('takes another connection after one that has gone silent under requests with a limit, and its pool ends', async () => {
     const proxy = await startProxy({ target: server });
     const pool = new Pool({ ...server.config, host: proxy.host, port: proxy.port }, { size: 1 });
-    pool.lease.policy.silence = 40;
+    pool[LEASE].policy.silence = 40;
     const pooled = new ResponseCache(pool);
     await pooled.query(NEXT);
     for (const connection of proxy.open) connection.stall();

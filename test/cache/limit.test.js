@@ -4,6 +4,7 @@ const assert = require('node:assert/strict');
 const { getEventListeners } = require('node:events');
 const { setImmediate: turn, setTimeout: sleep } = require('node:timers/promises');
 const { startProxy } = require('pg-test-fixtures');
+const { LEASE } = require('../../lib/core/internal');
 const { ResponseCache } = require('../../lib/cache');
 const { Asking } = require('../../lib/cache/asking');
 const { limitOf } = require('../../lib/cache/limit');
@@ -71,7 +72,7 @@ describe('A key of a ResponseCache', () => {
     const proxy = await startProxy({ target: await sharedServer() });
     afterTest(() => proxy.stop());
     const pool = endAfterTest(new Pool({ ...(await sharedServer()).config, host: proxy.host, port: proxy.port }));
-    pool.lease.policy.silence = 200;
+    pool[LEASE].policy.silence = 200;
     const cache = new ResponseCache(pool, { max_age: 3600 });
     const ask = () =>
       cache.query('SELECT 1 AS one', [], { statement_timeout: 100 }).then(

@@ -5,6 +5,7 @@ const { EventEmitter } = require('node:events');
 const { PassThrough } = require('node:stream');
 const { inspect } = require('node:util');
 const { ResponseCache } = require('../../lib/cache');
+const { LEASE } = require('../../lib/core/internal');
 const { commandComplete, dataRow, rowDescription } = require('../support');
 
 /** The bytes of a result of one column and row. */
@@ -13,7 +14,7 @@ const bytesOf = value => Buffer.concat([rowDescription('a'), dataRow(value), com
 /** A client whose answers the test gives. */
 class FakeClient extends EventEmitter {
   closed = Promise.resolve();
-  lease = { pipeline: { scopes: {} }, common: { decoding: { decode: false, asObjects: false } } };
+  [LEASE] = { pipeline: { scopes: {} }, common: { decoding: { decode: false, asObjects: false } } };
   asked = [];
   setUps = [];
   failure = undefined; // of setting up

@@ -1,6 +1,7 @@
 'use strict';
 
 const assert = require('node:assert/strict');
+const { LEASE } = require('../../lib/core/internal');
 const { Client } = require('../..');
 const { seeded, typesOf } = require('../support/kit');
 const { sharedServer, connected, proxied } = require('../support');
@@ -239,7 +240,7 @@ describe('20,000 inserts of one text in one loop', () => {
     for (const warm of [false, true]) {
       const { client, wire } = await proxied();
       if (warm) await client.query('INSERT INTO isolated VALUES ($1)', [0]);
-      const { socket } = client.lease.pipeline;
+      const { socket } = client[LEASE].pipeline;
       const { flush } = socket;
       let count = 0;
       socket.flush = writer => {

@@ -8,6 +8,7 @@ const { promisify } = require('node:util');
 const { once } = require('node:events');
 const { setImmediate: turn } = require('node:timers/promises');
 const { skipBefore } = require('pg-test-fixtures');
+const { LEASE } = require('../../lib/core/internal');
 const { UsageError, PostgresError } = require('../..');
 const { Pool } = require('../../lib/pool');
 const { ANSWER, commandComplete, connected, faked, message, proxied, sharedServer } = require('../support');
@@ -358,7 +359,7 @@ describe('A transaction with a signal or a time limit', () => {
     wire.resume();
     await client.query('SELECT 1');
     assert.equal(client.transactionStatus, 'I');
-    const { pipeline } = client.lease;
+    const { pipeline } = client[LEASE];
     const whole = client.transaction(tx => {
       pipeline.hold();
       tx.transaction(nested => nested.query('SELECT 3')).catch(() => {});
@@ -383,7 +384,7 @@ describe('A transaction with a signal or a time limit', () => {
       client.transaction(tx => tx.query('SELECT 1'), limits),
       { code: '57014' }
     );
-    assert.ok(client.lease.pipeline.silentSince > 0);
+    assert.ok(client[LEASE].pipeline.silentSince > 0);
     client.destroy();
     for (const work of [
       tx => tx.query('SELECT 1', [], limits),

@@ -1,6 +1,7 @@
 'use strict';
 
 const assert = require('node:assert/strict');
+const { LEASE } = require('../../lib/core/internal');
 const { Answer } = require('../../lib/live/answer');
 const { send } = require('../../lib/core/pipeline');
 const { backend } = require('../../lib/core/protocol');
@@ -52,7 +53,7 @@ describe('An answer', () => {
     const client = await connected();
     const ask = async (text, before, limits = LIMITS) => {
       const answer = new Answer(limits, before);
-      await send(client.lease, 'shared', {}, () => answer.request({ text, values: [] }));
+      await send(client[LEASE], 'shared', {}, () => answer.request({ text, values: [] }));
       return answer;
     };
     const many = "SELECT i AS a, repeat('x', 300) FROM generate_series(1, 1000) i";

@@ -10,6 +10,7 @@ const v8 = require('node:v8');
 const vm = require('node:vm');
 const { startProxy } = require('pg-test-fixtures');
 const { ResponseCache } = require('../../lib/cache');
+const { LEASE } = require('../../lib/core/internal');
 const { Channels } = require('../../lib/core/listen');
 const { Live } = require('../../lib/live');
 const { Pool } = require('../../lib/pool');
@@ -105,7 +106,7 @@ describe('Live', () => {
           tags: ['todos']
         })
     });
-    const { lease } = pool;
+    const { [LEASE]: lease } = pool;
     const { run } = lease;
     lease.run = (...work) => (asked++, run.apply(lease, work));
     const readers = [await reading(port, {}, '/1'), await reading(port, {}, '/1'), await reading(port, {}, '/2')];
@@ -258,7 +259,7 @@ describe('Live', () => {
     const { port, live, pool, change } = await serving();
     const reader = await reading(port);
     await reader.next();
-    const { lease } = pool;
+    const { [LEASE]: lease } = pool;
     const { run } = lease;
     let failures = 0;
     lease.run = async () => {

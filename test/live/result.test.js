@@ -2,6 +2,7 @@
 
 const assert = require('node:assert/strict');
 const { setTimeout: sleep } = require('node:timers/promises');
+const { LEASE } = require('../../lib/core/internal');
 const { Held } = require('../../lib/live/held');
 const { Result } = require('../../lib/live/result');
 const { turns } = require('../../lib/live/turns');
@@ -45,7 +46,7 @@ function resultOf(...answers) {
     doubt: () => made.doubts++,
     report: (...error) => made.reported.push(error)
   };
-  made.result = new Result({ session: { lease: scope }, text: ABOUT.text, values: [], limits: {} }, ABOUT.tags, live);
+  made.result = new Result({ session: { [LEASE]: scope }, text: ABOUT.text, values: [], limits: {} }, ABOUT.tags, live);
   return made;
 }
 

@@ -10,6 +10,7 @@ const { PassThrough } = require('node:stream');
 const { setTimeout: sleep } = require('node:timers/promises');
 const { inspect, promisify } = require('node:util');
 const { startProxy, startServer } = require('pg-test-fixtures');
+const { LEASE } = require('../../lib/core/internal');
 const { Client, ConnectionError } = require('../..');
 const { Pool } = require('../../lib/pool');
 const { Connection } = require('../../lib/pool/connection');
@@ -46,7 +47,7 @@ async function run(code, options = {}) {
 
 /** Makes a pool know a text that has needed so many milliseconds whenever it was executed. */
 function executed(pool, text, time) {
-  const known = pool.lease.knownTexts.of(text);
+  const known = pool[LEASE].knownTexts.of(text);
   for (let i = 0; i < 1000; i++) known.answered(time);
 }
 
@@ -71,7 +72,7 @@ describe('The connections of a pool', () => {
       await until(() => pool.stats.idle === 9);
       const { call, release } = await held();
       const text = `${ID}, ${call}`;
-      for (let i = 0; i < 5; i++) pool.lease.knownTexts.of(text).answered(0); // a round trip was measured too long
+      for (let i = 0; i < 5; i++) pool[LEASE].knownTexts.of(text).answered(0); // a round trip was measured too long
       const asked = Array.from({ length: 40 }, () => pool.query(text));
       await until(() => pool.stats.connected === 10 && pool.stats.idle === 0);
       assert.ok(pool.stats.waiting >= 20, inspect(pool.stats));
@@ -101,7 +102,7 @@ describe('The connections of a pool', () => {
       const pool = await opened();
       const { call, release } = await held();
       const text = `${ID}, ${call}`;
-      pool.lease.knownTexts.of(text).answered(1000);
+      pool[LEASE].knownTexts.of(text).answered(1000);
       const asked = Array.from({ length: 12 }, () => pool.query(text));
       await until(() => pool.stats.pending === 10);
       assert.equal(pool.stats.waiting, 2);
@@ -199,7 +200,7 @@ describe('The connections of a pool', () => {
 
     it('are not held up by what the program itself was busy with', async () => {
       const pool = await opened();
-      const known = pool.lease.knownTexts.of(ID);
+      const known = pool[LEASE].knownTexts.of(ID);
       let took = 0;
       for (let i = 0; i < 20; i++) {
         const begun = performance.now();
@@ -276,7 +277,7 @@ describe('The connections of a pool', () => {
       const after =
         "const start = performance.now(); process.on('exit', () => console.log(performance.now() - start > 400));";
       assert.equal(
-        await run(`${after} pool.lease.policy.exitsOnIdle = false; pool.query('SELECT 1')`, { idle_timeout: 500 }),
+        await run(`${after} pool[LEASE].policy.exitsOnIdle = false; pool.query('SELECT 1')`, { idle_timeout: 500 }),
         'true\n'
       );
       assert.equal(
@@ -972,7 +973,7 @@ describe('The connections of a pool', () => {
         throw new ConnectionError('nothing there');
       };
       const pool = new Pool({ socket }, { acquire_timeout: 0 });
-      pool.lease.reached = true;
+      pool[LEASE].reached = true;
       const asked = assert.rejects(pool.query('SELECT 1'), { code: '08003' });
       for (const longest of [50, 100, 200, 400, 800, 1600, 2000, 2000]) {
         const pause = () => timers.find(({ isUnreferenced }) => !isUnreferenced); // the other one is the alarm's
@@ -1035,7 +1036,7 @@ describe('The connections of a pool', () => {
       let over = false;
       const opening = once(pool, 'connect');
       const text = 'SELECT pg_sleep(0.001)';
-      Object.assign(pool.lease.knownTexts.of(text), { average: 9, executions: 1000, answered() {} }); // not twice in 10 ms
+      Object.assign(pool[LEASE].knownTexts.of(text), { average: 9, executions: 1000, answered() {} }); // not twice in 10 ms
       const asked = Array.from({ length: 5 }, async () => {
         while (!over) await pool.query(text);
       });

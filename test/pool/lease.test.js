@@ -2,6 +2,7 @@
 
 const assert = require('node:assert/strict');
 const { AbortError, ConnectionError, PostgresError, TimeoutError } = require('../..');
+const { LEASE } = require('../../lib/core/internal');
 const { PoolLease } = require('../../lib/pool/pool-lease');
 
 const LOST = { code: '08006', sent: true };
@@ -20,7 +21,7 @@ class Fake extends PoolLease {
     const pipeline = { status: this.status };
     const scope = { pipeline };
     scope.scope = scope;
-    return { client: { lease: scope }, pipeline };
+    return { client: { [LEASE]: scope }, pipeline };
   }
 
   release(connection, use, reset) {

@@ -9,6 +9,7 @@ const { pipeline } = require('node:stream/promises');
 const { setTimeout: sleep } = require('node:timers/promises');
 const { inspect } = require('node:util');
 const { skipUnless, startPgBouncer, startProxy, startServer, startStandby } = require('pg-test-fixtures');
+const { LEASE } = require('../../lib/core/internal');
 const { Client, ConnectionError, RowReader } = require('../..');
 const { ResponseCache } = require('../../lib/cache');
 const { respond } = require('../../lib/http');
@@ -676,7 +677,7 @@ describe('A Pool', () => {
     const proxy = await startProxy({ target: await sharedServer() });
     const config = { ...(await sharedServer()).config, host: proxy.host, port: proxy.port };
     const [pool, ending] = [1, 2].map(() => new Pool(config, { size: 1 }));
-    for (const each of [pool, ending]) each.lease.policy.silence = 500;
+    for (const each of [pool, ending]) each[LEASE].policy.silence = 500;
     try {
       await Promise.all([pool.query('SELECT 1'), ending.query('SELECT 1')]);
       await ending.connection(client => client.cursor('SELECT generate_series(1, 9)', [], { batchSize: 1 }).next());

@@ -2,6 +2,7 @@
 
 // What the tests of the pool share: pools that are ended after their test.
 
+const { LEASE } = require('../../lib/core/internal');
 const { Pool } = require('../../lib/pool');
 const { afterTest, endAfterTest } = require('../support/hooks');
 const { sharedServer } = require('../support');
@@ -16,7 +17,7 @@ const { until } = require('../support/kit');
  */
 async function opened(options, config, policy) {
   const pool = endAfterTest(new Pool({ ...(await sharedServer()).config, ...config }, options));
-  Object.assign(pool.lease.policy, policy);
+  Object.assign(pool[LEASE].policy, policy);
   return pool;
 }
 

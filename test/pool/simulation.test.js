@@ -4,6 +4,7 @@
 // has a core for each connection, and needs the time that the test gives to each query.
 
 const assert = require('node:assert/strict');
+const { LEASE } = require('../../lib/core/internal');
 const index = require('../..');
 const { optionsOf } = require('../../lib/pool/options');
 const { freshly } = require('./pools');
@@ -91,7 +92,7 @@ const virtualClient = (time, trip) =>
         maxPipeline: Infinity,
         last: null
       };
-      this.lease = { pipeline: { scopes, socket, send, share() {}, ...rest } };
+      this[LEASE] = { pipeline: { scopes, socket, send, share() {}, ...rest } };
     }
 
     async connect() {
@@ -104,13 +105,13 @@ const virtualClient = (time, trip) =>
     #answer(needs, callback) {
       this.#free = Math.max(this.#free, time.now + trip / 2) + needs;
       time.at(this.#free + trip / 2, () => {
-        this.lease.pipeline.reads++;
+        this[LEASE].pipeline.reads++;
         callback();
       });
     }
 
     serve(needs) {
-      const { pipeline } = this.lease;
+      const { pipeline } = this[LEASE];
       pipeline.pending++;
       return new Promise(resolve =>
         this.#answer(needs, () => {

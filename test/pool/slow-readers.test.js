@@ -3,6 +3,7 @@
 const assert = require('node:assert/strict');
 const { Writable } = require('node:stream');
 const { setTimeout: sleep } = require('node:timers/promises');
+const { LEASE } = require('../../lib/core/internal');
 const { afterTest } = require('../support/hooks');
 const { opened, until } = require('./pools');
 
@@ -33,7 +34,7 @@ function reader(rate) {
 const read = (pool, count, rate, text = LONG) =>
   Array.from({ length: count }, () => pool.queryTo(reader(rate), text, [], { buffer: 65536 }));
 
-const isHeld = pool => () => pool.lease.stats.connected === pool.stats.size && pool.stats.idle === 0;
+const isHeld = pool => () => pool[LEASE].stats.connected === pool.stats.size && pool.stats.idle === 0;
 
 describe('Readers of a pool that are slow', () => {
   for (const times of [1, 2]) {

@@ -8,7 +8,7 @@ const { setImmediate: turn, setTimeout: sleep } = require('node:timers/promises'
 const { Pool } = require('../../lib/pool');
 const { connected, sharedServer } = require('../support');
 const { afterTest, endAfterTest } = require('../support/hooks');
-const { INTERNAL, covered, table } = require('./kit');
+const { covered, table } = require('./kit');
 
 const SLEEP = 'SELECT pg_sleep(60)';
 
@@ -132,8 +132,7 @@ describe('cancel()', () => {
     { ...FORMS, cancel },
     {
       'listen, describe, connection': 'the server executes nothing for them, or what others ask',
-      'copyFail, ref, unref, toJSON, connect, end, destroy, renew, close, sync': 'they end or do nothing',
-      [INTERNAL]: 'they are no methods for users'
+      'copyFail, ref, unref, toJSON, connect, end, destroy, renew, close, sync': 'they end or do nothing'
     }
   );
 

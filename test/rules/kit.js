@@ -92,9 +92,6 @@ function covered(axis, except) {
 /** Methods of a session that begin and end what others do. */
 const ENDS = 'connect, end, destroy, ref, unref, renew, close, sync, toJSON, cancel';
 
-/** Methods that are the library's own. */
-const INTERNAL = 'copyIn, giveUpStreams, beginSteps, endSteps';
-
 /**
  * The sessions that have the methods of Session: each runs a function with one.
  * @type {Object<string, function(function(Session), object?): Promise>}
@@ -109,4 +106,4 @@ const SESSIONS = {
   'with of a pool': (use, config) => SESSIONS.pool(pool => use(pool.with({ application_name: 'with' })), config)
 };
 
-module.exports = { ENDS, INTERNAL, SESSIONS, covered, table };
+module.exports = { ENDS, SESSIONS, covered, table };

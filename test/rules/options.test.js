@@ -461,7 +461,6 @@ describe('The tables of wrong input', () => {
     'Client#destroy, Pool#destroy': 'they take any error',
     'Pool#connect': 'it rejects always',
     'Pool#end, Pool#renew, Pool#toJSON, ResponseCache#clear, Live#end': 'they take nothing',
-    'Session#copyIn, Client#copyIn, Session#giveUpStreams, Client#beginSteps, Client#endSteps': 'they are private',
     'Cursor, Listener, CopyFrom, CopyTo': 'they are made by methods',
     'PgOutput#value, PgOutput#relation, PgOutput#lacking': 'they are given what decode() has read',
     workersSocket: 'the client calls it',

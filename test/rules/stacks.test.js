@@ -2,7 +2,7 @@
 
 const assert = require('node:assert/strict');
 const { PassThrough } = require('node:stream');
-const { ENDS, INTERNAL, SESSIONS, covered, table } = require('./kit');
+const { ENDS, SESSIONS, covered, table } = require('./kit');
 
 /** Failures, by what a text and its values are. */
 const FAILURES = {
@@ -53,8 +53,7 @@ describe('The table of stacks', () => {
     'describe, simpleQuery': 'they take no values',
     connection: 'its function calls the others',
     'startQuery, getResults, copyData, copyDone, copyFail': 'steps of kig/quickgres 0.4: test/core/steps.test.js',
-    [ENDS]: 'they have no result',
-    [INTERNAL]: 'they are no methods for users'
+    [ENDS]: 'they have no result'
   });
 });
 

@@ -12,7 +12,7 @@ const { Pool } = require('../../lib/pool');
 const { connected, sharedServer } = require('../support');
 const { endAfterTest } = require('../support/hooks');
 const { JSON_LISTS, KINDS } = require('./kinds');
-const { ENDS, INTERNAL, SESSIONS, covered, table } = require('./kit');
+const { ENDS, SESSIONS, covered, table } = require('./kit');
 
 /** Another copy of sql, as two installs or `jest.resetModules()` make it. */
 function otherSql() {
@@ -142,8 +142,7 @@ describe('Values', () => {
   covered(METHODS, {
     'simpleQuery, with, describe, copyTo, listen, connection, copyData, copyDone, copyFail': 'they take no values',
     'startQuery, getResults': 'test/core/steps.test.js',
-    [ENDS]: 'they take no values',
-    [INTERNAL]: 'they are no methods for users'
+    [ENDS]: 'they take no values'
   });
 
   it('are read once, at the call', async () => {

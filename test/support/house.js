@@ -10,6 +10,7 @@ const path = require('node:path');
 const LAYERS = [
   ['client-parser'],
   [
+    'lib/core/internal.js',
     'lib/core/late.js',
     'lib/core/scanner.js',
     'lib/core/timer.js',

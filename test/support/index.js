@@ -4,6 +4,7 @@
 // and servers that say what a test wants.
 
 const { startServer, startProxy } = require('pg-test-fixtures');
+const { LEASE } = require('../../lib/core/internal');
 const { Client } = require('../..');
 const { SAY, FakeServer, message } = require('./connecting');
 const { afterTest, endAfterTest } = require('./hooks');
@@ -27,7 +28,7 @@ function sharedServer() {
  */
 async function connected(config) {
   const client = endAfterTest(new Client({ ...(await sharedServer()).config, ...config }));
-  client.lease.pipeline.statements.tag = ''; // without what is random, bytes can be compared
+  client[LEASE].pipeline.statements.tag = ''; // without what is random, bytes can be compared
   await client.connect();
   return client;
 }

@@ -8,6 +8,7 @@ const { pipeline } = require('node:stream/promises');
 const { mock } = require('node:test');
 const { setTimeout: sleep } = require('node:timers/promises');
 const { startProxy } = require('pg-test-fixtures');
+const { LEASE } = require('../../lib/core/internal');
 const { Client, ConnectionError, PostgresError } = require('../..');
 const { FakeServer } = require('../support/connecting');
 const {
@@ -401,7 +402,7 @@ describe('end()', () => {
       const ended = client.end();
       mock.timers.tick(1000);
       assert.equal(client.state, 'ending');
-      client.lease.pipeline.silentSince -= 3000;
+      client[LEASE].pipeline.silentSince -= 3000;
       mock.timers.tick(1000);
       await ended;
     } finally {

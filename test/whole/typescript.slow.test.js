@@ -27,11 +27,9 @@ const ENTRIES = Object.fromEntries(
 );
 
 /** Public by their names, and still nobody's business but of the other folders. */
-const SESSION = ['giveUpStreams', 'copyIn', 'lease'];
 const INTERNAL = {
-  Client: ['push', 'receiver', ...SESSION, 'endSteps', 'beginSteps'],
-  Pool: SESSION,
-  Session: [...SESSION, 'listen'],
+  Client: ['push', 'receiver'],
+  Session: ['listen'],
   RowParser: ['camel', 'decoderOf', 'decoders', 'forFormat', 'known', 'of', 'platform', 'textType', 'type'],
   RowReader: ['made', 'message', 'receive', 'receiveData', 'start'],
   CopyTo: ['giveUp', 'pipe'],

@@ -7,6 +7,7 @@ const path = require('node:path');
 const { PassThrough } = require('node:stream');
 const { promisify } = require('node:util');
 const { setImmediate: turn, setTimeout: sleep } = require('node:timers/promises');
+const { LEASE } = require('../../../lib/core/internal');
 const { Client } = require('../../..');
 const { Pool } = require('../../../lib/pool');
 const { connected, sharedServer } = require('../../support');
@@ -227,7 +228,7 @@ describe('A transaction that is over', () => {
       await new Promise((done, fail) => {
         const run = left => {
           const one = session.transaction(async tx => {
-            kept.push(new WeakRef(tx), new WeakRef(tx.lease));
+            kept.push(new WeakRef(tx), new WeakRef(tx[LEASE]));
             if (left === 0) {
               await sleep(10);
               gc(); // here, since the running code alone keeps what is around it

@@ -5,6 +5,7 @@ const fs = require('node:fs');
 const path = require('node:path');
 const { finished } = require('node:stream/promises');
 const { setImmediate: turn } = require('node:timers/promises');
+const { LEASE } = require('../../../lib/core/internal');
 const { Client, TimeoutError } = require('../../..');
 const { Pool } = require('../../../lib/pool');
 const { gc } = require('../../support/gc');
@@ -192,7 +193,7 @@ describe('An AbortError', () => {
 });
 
 /** The pipeline of a client. */
-const pipelineOf = client => client.lease.pipeline;
+const pipelineOf = client => client[LEASE].pipeline;
 
 describe('Queries with signals and time limits', () => {
   it('tell what holds the connection when their limit passes before they were sent', async () => {

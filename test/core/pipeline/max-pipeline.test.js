@@ -3,6 +3,7 @@
 const assert = require('node:assert/strict');
 const { pipeline } = require('node:stream/promises');
 const { setImmediate: turn } = require('node:timers/promises');
+const { LEASE } = require('../../../lib/core/internal');
 const { Client } = require('../../..');
 const { Pool } = require('../../../lib/pool');
 const { endAfterTest, afterTest } = require('../../support/hooks');
@@ -95,9 +96,9 @@ describe('max_pipeline', () => {
     const client = endAfterTest(new Client({ ...server.config, require_auth: 'none', max_pipeline: 1 }));
     const {
       pipeline: { earlyRequests }
-    } = client.lease;
+    } = client[LEASE];
     let given;
-    client.lease.pipeline.earlyRequests = function (...args) {
+    client[LEASE].pipeline.earlyRequests = function (...args) {
       return (given = earlyRequests.apply(this, args));
     };
     const [, { rows }] = await Promise.all([client.connect(), client.query('SELECT 1 AS n')]);

@@ -3,6 +3,7 @@
 const assert = require('node:assert/strict');
 const { PassThrough } = require('node:stream');
 const { setImmediate: turn } = require('node:timers/promises');
+const { LEASE } = require('../../../lib/core/internal');
 const { AbortError, PostgresError } = require('../../..');
 const {
   sharedServer,
@@ -225,7 +226,7 @@ describe('A connection that is lost', () => {
   it('rejects what waits and what is asked later, and sends nothing of it', async () => {
     const { client, wire } = await proxied();
     const { signal } = new AbortController();
-    const { pipeline } = client.lease;
+    const { pipeline } = client[LEASE];
     const sent = client.query('SELECT pg_sleep(60)', [], { signal });
     pipeline.hold();
     const waiting = [
@@ -346,8 +347,8 @@ describe('A server that answers as none does', () => {
 
   it('ends the connection by 08P01 whatever our code throws at its bytes', async () => {
     const client = await answering(ANSWER.parseComplete, ANSWER.ready);
-    client.lease.pipeline.head = null;
-    client.lease.pipeline.message = () => {
+    client[LEASE].pipeline.head = null;
+    client[LEASE].pipeline.message = () => {
       throw new RangeError('beyond the end');
     };
     await assert.rejects(client.query('SELECT a'), {

@@ -5,6 +5,7 @@ const { AsyncLocalStorage } = require('node:async_hooks');
 const { tracingChannel } = require('node:diagnostics_channel');
 const { PassThrough } = require('node:stream');
 const { inspect } = require('node:util');
+const { LEASE } = require('../../../lib/core/internal');
 const { Client } = require('../../..');
 const { Pool } = require('../../../lib/pool');
 const { connected, sharedServer } = require('../../support');
@@ -45,7 +46,7 @@ describe('diagnostics', () => {
     assert.equal(names, 'start end asyncStart asyncEnd');
     assert.deepEqual(operation.result, { cmd: 'SELECT', rowCount: 1 });
     assert.equal(operation.error, undefined);
-    const { host, port, config } = client.lease.pipeline.connection;
+    const { host, port, config } = client[LEASE].pipeline.connection;
     assert.deepEqual(
       [operation.host, operation.port, operation.database, operation.user, operation.processId],
       [host, port, config.database, config.user, client.processId]
@@ -137,7 +138,7 @@ describe('diagnostics', () => {
       host,
       port,
       config: { user, database }
-    } = client.lease.pipeline.connection;
+    } = client[LEASE].pipeline.connection;
     const early = new Client({ host, port, user, database });
     const connecting = early.connect();
     const promise = early.query('SELECT 8');

@@ -1,6 +1,7 @@
 'use strict';
 
 const assert = require('node:assert/strict');
+const { LEASE } = require('../../../lib/core/internal');
 const { Client, RowReader } = require('../../..');
 const { sql } = require('../../../lib/sql');
 const { connected, proxied, answering, hex, message, dataRow, commandComplete, ANSWER } = require('../../support');
@@ -201,7 +202,7 @@ describe('batch', () => {
     const [{ rowParser }] = await client.batch(['SELECT * FROM t', 'SET application_name = a', 'SELECT 1']);
     assert.deepEqual(rowParser.columnNames, ['a', 'b']);
     await client.sync(); // the stale statement is closed
-    const { pipeline } = client.lease;
+    const { pipeline } = client[LEASE];
     assert.deepEqual([pipeline.statements.disturbing, pipeline.pending], [undefined, 0]);
   });
 

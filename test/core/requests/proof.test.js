@@ -1,6 +1,7 @@
 'use strict';
 
 const assert = require('node:assert/strict');
+const { LEASE } = require('../../../lib/core/internal');
 const { mayBePooled } = require('../../../lib/core/requests/proof');
 const { Client } = require('../../..');
 const { Pool } = require('../../../lib/pool');
@@ -180,7 +181,7 @@ describe('A lost prepared statement', () => {
       await client.query('SELECT 1 AS lost');
       await client.close('S', 's1'); // as a pooler that has given another server
       await client.query('SELECT 1 AS lost');
-      assert.equal(client.lease.pipeline.maxPipeline, most);
+      assert.equal(client[LEASE].pipeline.maxPipeline, most);
     }
   });
 });

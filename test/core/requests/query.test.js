@@ -1,6 +1,7 @@
 'use strict';
 
 const assert = require('node:assert/strict');
+const { LEASE } = require('../../../lib/core/internal');
 const { QueryRequest, executionOf } = require('../../../lib/core/requests');
 const { MessageWriter, State, listText } = require('../../../lib/core/protocol');
 const { RowReader } = require('../../../lib/core/rows');
@@ -225,7 +226,7 @@ describe('QueryRequest', () => {
 
   it('disturbs nothing if its values cannot be sent', async () => {
     const client = await connected();
-    const { statements } = client.lease.pipeline;
+    const { statements } = client[LEASE].pipeline;
     await assert.rejects(client.query('SET a.b = c', [Symbol('a')]), TypeError);
     assert.equal(statements.disturbing, undefined);
   });

@@ -13,6 +13,7 @@ const { setTimeout: sleep } = require('node:timers/promises');
 const zlib = require('node:zlib');
 const { skipUnless } = require('pg-test-fixtures');
 const { Client, AbortError, ConnectionError, PostgresError } = require('../../..');
+const { LEASE } = require('../../../lib/core/internal');
 const { ROWS } = require('../../support/slow-reader');
 const {
   ANSWER,
@@ -768,7 +769,7 @@ describe('queryTo', () => {
       });
       const socket = open('/', '/');
       await until(() => results.length >= 2);
-      await until(() => client.lease.pipeline.held); // the first result has filled what holds it
+      await until(() => client[LEASE].pipeline.held); // the first result has filled what holds it
       socket.destroy();
       assert.equal((await client.query('SELECT 7 AS a')).rows[0].a, 7);
       assert.deepEqual(await Promise.all(results), ['AbortError', 'AbortError']);
