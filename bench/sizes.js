@@ -12,7 +12,7 @@ const { CAPABILITIES, codeLines, readHouse, unitOf } = require('../test/support/
 const root = path.join(__dirname, '..');
 
 /** Bytes of minified bundles. A change that makes the code smaller lowers these. */
-const LIMITS = { core: 228_500, pool: 250_500 };
+const LIMITS = { core: 229_000, pool: 251_000 };
 
 /** @returns {Promise<{bytes: number, gzipped: number}>} the size of what an entry point loads */
 async function bundled(entry, resolveDir = root) {
