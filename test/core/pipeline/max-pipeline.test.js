@@ -102,7 +102,7 @@ describe('max_pipeline', () => {
       return (given = earlyRequests.apply(this, args));
     };
     const [, { rows }] = await Promise.all([client.connect(), client.query('SELECT 1 AS n')]);
-    assert.deepEqual([given, rows[0].n], [null, 1]);
+    assert.deepEqual([await given, rows[0].n], [null, 1]);
   });
 
   it('of 1 still closes statements that were evicted', async () => {
