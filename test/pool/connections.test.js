@@ -277,7 +277,9 @@ describe('The connections of a pool', () => {
       const after =
         "const start = performance.now(); process.on('exit', () => console.log(performance.now() - start > 400));";
       assert.equal(
-        await run(`${after} pool[LEASE].policy.exitsOnIdle = false; pool.query('SELECT 1')`, { idle_timeout: 500 }),
+        await run(`${after} pool[Symbol.for('quickgres.lease')].policy.exitsOnIdle = false; pool.query('SELECT 1')`, {
+          idle_timeout: 500
+        }),
         'true\n'
       );
       assert.equal(

@@ -482,13 +482,21 @@ describe('Columns', () => {
   it("A question has no limits of the caller, and its limits are not the caller's", async () => {
     const client = endAfterTest(new Client(server.config));
     await client.connect();
-    await client.transaction(async tx => {
-      await tx.query("SET LOCAL statement_timeout = '1ms'");
-      const { objects } = await tx.query("SELECT '{1}'::age[] AS value");
-      assert.ok(objects[0].value === '{1}' || objects[0].value[0] === 1);
-      await tx.query('SET LOCAL statement_timeout = 0');
-      assert.deepEqual((await tx.query("SELECT '{1}'::age[] AS value")).objects[0].value, [1]);
-    });
+    const attempt = () =>
+      client.transaction(async tx => {
+        await tx.query("SET LOCAL statement_timeout = '1ms'");
+        const { objects } = await tx.query("SELECT '{1}'::age[] AS value");
+        assert.ok(objects[0].value === '{1}' || objects[0].value[0] === 1);
+        await tx.query('SET LOCAL statement_timeout = 0');
+        assert.deepEqual((await tx.query("SELECT '{1}'::age[] AS value")).objects[0].value, [1]);
+      });
+    // On a busy machine, the millisecond may be too short for the query of the test.
+    for (let attempts = 1; attempts > 0;) {
+      await attempt().then(
+        () => (attempts = 0),
+        error => assert.ok(error.code === '57014' && attempts++ < 20, error)
+      );
+    }
     const other = endAfterTest(new Client(server.config));
     const locker = endAfterTest(new Client(server.config));
     await Promise.all([locker.connect(), other.connect()]);
