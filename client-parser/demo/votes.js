@@ -9,7 +9,7 @@ function elementOf({ id, name, votes }) {
   const button = document.createElement('button');
   button.textContent = name;
   button.addEventListener('click', () => fetch(`/votes/${id}`, { method: 'POST' }));
-  item.append(button, ` has ${votes} ${votes === 1 ? 'vote' : 'votes'}`);
+  item.append(button, `: ${votes}`);
   return item;
 }
 

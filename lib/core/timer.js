@@ -6,13 +6,15 @@
  * once more in which the program was busy.
  */
 
-const { clearImmediate, setImmediate } = globalThis; // fake timers replace them later
+// Fake timers replace them later. Jest's jsdom has none.
+const [immediate, clear] =
+  typeof setImmediate === 'function' ? [setImmediate, clearImmediate] : [setTimeout, clearTimeout];
 
 /** Milliseconds by which a timer is late if the program was busy. */
 const BUSY = 50;
 
 /** Calls back after a turn of the event loop in which sockets were read. @returns {Immediate} */
-const afterReads = callback => setImmediate(callback);
+const afterReads = callback => immediate(callback);
 
 /**
  * Calls back when a time has passed, by which the program could read what has arrived.
@@ -32,7 +34,7 @@ function after(time, callback, passed = 0, isReferenced = true) {
   };
   const read = () => {
     const turn = afterReads(callback); // referenced: the event loop would not come back for another one
-    stop = () => clearImmediate(turn);
+    stop = () => clear(turn);
   };
   const look = () => {
     const late = Math.min(performance.now() - due, time);

@@ -18,7 +18,7 @@ export const buy = (id, buyer) =>
   pool.transaction(async tx => {
     const [item] = await tx.query(sql`UPDATE items SET stock = stock - 1 WHERE id = ${id} RETURNING stock`);
     if (!(item?.stock >= 0)) throw new Error('sold out');
-    await tx.query(sql`INSERT INTO orders VALUES (${id}, ${buyer})`);
+    await tx.commit(sql`INSERT INTO orders VALUES (${id}, ${buyer})`); // the last query and COMMIT in one round trip
   });
 
 export const server = http.createServer(async (request, response) => {

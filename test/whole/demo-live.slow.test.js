@@ -32,13 +32,13 @@ describe('The live table of the demo, over HTTP/2', function () {
     for (const page of pages) await page.goto(`${demo.url}?limit=0`);
     const shows = (page, first) =>
       page.waitForFunction(text => document.querySelector('#votes li')?.textContent === text, first);
-    for (const page of pages) await shows(page, 'Ada 0');
+    for (const page of pages) await shows(page, 'Ada: 0');
     assert.equal(await pages[0].evaluate(() => performance.getEntriesByType('navigation')[0].nextHopProtocol), 'h2');
     await pages[0].click('text=Grace');
-    for (const page of pages) await shows(page, 'Grace 1');
+    for (const page of pages) await shows(page, 'Grace: 1');
     await pages[9].click('text=Ada');
     await pages[9].click('text=Ada');
-    for (const page of pages) await shows(page, 'Ada 2');
+    for (const page of pages) await shows(page, 'Ada: 2');
     assert.equal(await pages[3].locator('#live-state').innerText(), 'connected');
   });
 });

@@ -30,10 +30,10 @@ const ENTRIES = Object.fromEntries(
 const INTERNAL = {
   Client: ['push', 'receiver'],
   Session: ['listen'],
-  RowParser: ['camel', 'decoderOf', 'decoders', 'forFormat', 'known', 'of', 'platform', 'textType', 'type'],
-  RowReader: ['made', 'message', 'receive', 'receiveData', 'start'],
+  RowParser: ['camel', 'decoderOf', 'decoders', 'forFormat', 'isOwn', 'known', 'of', 'platform', 'textType', 'type'],
+  RowReader: ['lacking', 'made', 'message', 'receive', 'receiveData', 'retype', 'start', 'types', 'wants'],
   CopyTo: ['giveUp', 'pipe'],
-  CopyFrom: ['giveUp', 'write'],
+  CopyFrom: ['end', 'giveUp', 'write'],
   Listener: ['give'],
   PgOutput: ['relation']
 };

@@ -19,18 +19,20 @@ const REQUESTS = {
 const ENDS = {
   '57P01': async ({ processId }) => {
     const server = await sharedServer();
-    await server.sql(`SELECT pg_terminate_backend(${processId}, 5000)`);
+    await server.sql(`SELECT pg_terminate_backend(${processId})`);
+    await untilGone(server, processId);
   },
-  '57P05': async ({ processId }) => {
-    const server = await sharedServer();
-    await until(async () => (await server.sql(`SELECT FROM pg_stat_activity WHERE pid = ${processId}`)).length === 0);
-  }
+  '57P05': async ({ processId }) => untilGone(await sharedServer(), processId)
 };
+
+const untilGone = (server, processId) =>
+  until(async () => (await server.sql(`SELECT FROM pg_stat_activity WHERE pid = ${processId}`)).length === 0);
 
 describe('A request that has crossed the end of an idle session', () => {
   for (const [code, end] of Object.entries(ENDS))
     for (const [name, [ask, sent]] of Object.entries(REQUESTS))
-      it(`was ${sent === true ? 'perhaps' : 'not'} carried out: ${name}, ${code}`, async () => {
+      it(`was ${sent === true ? 'perhaps' : 'not'} carried out: ${name}, ${code}`, async function () {
+        if (code === '57P05' && (await sharedServer()).version < 14) this.skip(); // it has no idle_session_timeout
         const { client, wire } = await proxied(code === '57P05' ? { idle_session_timeout: 100 } : {});
         await client.query('SELECT 0');
         wire.stall('toClient');
