@@ -61,6 +61,8 @@ const pool = new Pool({ ...config, sslmode: 'verify-ca', ssl: { ca } }, { size: 
 pool.on('error', () => {});
 seen.tls = (await pool.query('SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()')).objects[0].ssl;
 const lost = codeOf(client.query('SELECT pg_sleep(60)'));
+const SLEEPS = "SELECT FROM pg_stat_activity WHERE pid = $1 AND wait_event = 'PgSleep'";
+while ((await pool.query(SLEEPS, [client.processId])).rowCount === 0); // else the server has not carried it out
 await pool.query('SELECT pg_terminate_backend($1)', [client.processId]);
 seen.loss = await lost;
 seen.closed = await codeOf(client.query('SELECT 1'));
