@@ -7,7 +7,8 @@ const { RowParser } = require('../core/rows');
 /*
  * An answer is what `queryTo` wrote for a query: `{ body, cmd, rowCount, time, kept }`, where `time` is when it was
  * asked for. `tags`, `isPersonal` (it depends on values or settings, which may be those of one user), `maxAge`, `stale`
- * (milliseconds) and `form` (the options of queryTo) are those of the request. An answer that is too long to be kept is `large` and has an empty body.
+ * (milliseconds) and `form` (the options of queryTo) are those of the request. An answer that is too long to be kept is
+ * `large` and has an empty body.
  */
 
 /** The size of the pieces that a target gets. */

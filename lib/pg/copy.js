@@ -79,8 +79,8 @@ class CopyStream extends EventEmitter {
 }
 
 /**
- * The data of the first COPY of a text with several statements, which goes as a simple query: written for FROM STDIN, read
- * for TO STDOUT. See COPY of lib/core/requests/simple-query.js.
+ * The data of the first COPY of a text with several statements, which goes as a simple query: written for FROM STDIN,
+ * read for TO STDOUT. See COPY of lib/core/requests/simple-query.js.
  */
 class ScriptCopy extends Duplex {
   #isOut;

@@ -34,8 +34,8 @@ class PostgresInterval {
 const bytesOf = view => Buffer.from(view.buffer, view.byteOffset, view.byteLength);
 
 /**
- * A Date; for a string that no Date can hold ±Infinity, an Invalid Date for what is out of its range, and null if DateStyle
- * is not ISO.
+ * A Date; for a string that no Date can hold ±Infinity, an Invalid Date for what is out of its range, and null if
+ * DateStyle is not ISO.
  */
 function dateOf(value) {
   if (typeof value !== 'string') return value;

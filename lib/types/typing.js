@@ -81,8 +81,8 @@ const NEVER_NULL = [
 ];
 
 /**
- * These, and PostgreSQL's own operators and casts of the same kind: not those of geometry, where shapes may not fit, and
- * not the time of an infinite timestamp.
+ * These, and PostgreSQL's own operators and casts of the same kind: not those of geometry, where shapes may not fit,
+ * and not the time of an infinite timestamp.
  */
 const STRICT = `SELECT oid::text FROM pg_proc
   WHERE pronamespace = 'pg_catalog'::regnamespace AND NOT proretset AND prokind = 'f' AND oid < ${OWN} AND (

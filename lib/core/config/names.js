@@ -3,10 +3,10 @@
 const { check, OPTIONS } = require('./options');
 
 /*
- * Keys of a config object that are no options are sent as parameters in StartupMessage, in clear if there is no TLS. The
- * server rejects unknown ones, but only once it is reached. Keys that cannot be parameters are rejected here, and secrets
- * under a wrong name above all: parameters have lower case and underscores (but for a few), those of extensions a dot,
- * and none looks like a secret or is one typing error away from an option.
+ * Keys of a config object that are no options are sent as parameters in StartupMessage, in clear if there is no TLS.
+ * The server rejects unknown ones, but only once it is reached. Keys that cannot be parameters are rejected here, and
+ * secrets under a wrong name above all: parameters have lower case and underscores (but for a few), those of extensions
+ * a dot, and none looks like a secret or is one typing error away from an option.
  */
 
 /** Options that have no text, or another name in a connection string. */

@@ -61,7 +61,9 @@ function sentAhead(login) {
   return AHEAD[single](login);
 }
 
-/** How the client answers each method that the server asks for, up to AuthenticationOk, which OAUTHBEARER reads itself. */
+/**
+ * How the client answers each method that the server asks for, up to AuthenticationOk, which OAUTHBEARER reads itself.
+ */
 const ANSWERS = {
   async password({ login, ahead, send }) {
     if (ahead === NOTHING) await send(true, cleartext(login));
@@ -102,7 +104,8 @@ const ANSWERS = {
  * Sends the StartupMessage and authenticates in the way that the server asks for. The client refuses a method that
  * `require_auth` forbids, a cleartext password on a way that others can read, and AuthenticationOk before the method is
  * complete.
- * @param {object} login `config`, `password`, `token()` ('' asks the server for the issuer), `encrypted`, `local` (the way is
+ * @param {object} login `config`, `password`, `token()` ('' asks the server for the issuer), `encrypted`, `local` (the
+ * way is
  *   on this machine), `binding` (tls-server-end-point data or null), and `credentials`, see connect.js
  * @param {object} exchange `attempt`, `startupMessage`, `early` (an answer may go with it), `send(isLast, ...buffers)`,
  *   `request()` (reads the next Authentication message)

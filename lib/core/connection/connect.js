@@ -29,9 +29,10 @@ const HUNG_UP = ['08006', 'ECONNRESET', 'EPIPE'];
 /**
  * Connects to the first configured host whose session is the wanted one.
  * @param {object} hooks `earlyRequests()` gives a promise of the encoded waiting requests or null, at most once; if all
- *   attempts fail, `mayHaveRun` tells whether the server may have carried them out; `ready(connection)` is called at the first ReadyForQuery with `{ config, socket, reader, parameters, host, port, backendKey, processId,
- *   cancel }`, sets `reader.handler` and calls `socket.handOver`; `notice(fields)`; `silent`: of a pool, when its
- *   connections gave hosts up that were silent, by their place in the config
+ *   attempts fail, `mayHaveRun` tells whether the server may have carried them out; `ready(connection)` is called at
+ *   the first ReadyForQuery with `{ config, socket, reader, parameters, host, port, backendKey, processId, cancel }`,
+ *   sets `reader.handler` and calls `socket.handOver`; `notice(fields)`; `silent`: of a pool, when its connections gave
+ *   hosts up that were silent, by their place in the config
  * @returns {Promise<void>} resolves after `ready`
  * @throws {PostgresError|ConnectionError|AggregateError} an AggregateError if several servers were tried
  */
@@ -87,10 +88,11 @@ function silentLast(list, hosts, silent) {
 }
 
 /**
- * @returns {object} the secrets for a host: `password()` returns a function that gives it, which reads the password file, or
+ * @returns {object} the secrets for a host: `password()` returns a function that gives it, which reads the password
+ * file, or
  *   a promise of one;
- *   `token(discover)`; functions of the config are called once. Authentication adds the token that was `sent`, whether the
- *   server has it `isAccepted`, and its `refusal`
+ *   `token(discover)`; functions of the config are called once. Authentication adds the token that was `sent`, whether
+ *   the server has it `isAccepted`, and its `refusal`
  */
 function credentialsFor(config, { host, hostaddr, port }) {
   const { user, database, password, passfile, require_auth: auth, oauth_token: token } = config;
@@ -139,7 +141,8 @@ async function connectTo(config, { server, seconds, quick, wanted, credentials }
       const error = attempt.fail(withoutToken(failure, credentials));
       // Requests that may have been executed are not repeated.
       const mayRepeat = !attempt.requestsSent || (error instanceof PostgresError && attempt.doing !== STEP.WAIT);
-      hooks.mayHaveRun = attempt.requestsSent && !(error instanceof PostgresError); // it comes in place of ReadyForQuery
+      // The server's error comes in place of ReadyForQuery.
+      hooks.mayHaveRun = attempt.requestsSent && !(error instanceof PostgresError);
       if (signal?.aborted || !mayRepeat) throw error;
       plan = otherPlan(server, plan, attempt.reason, error);
       if (plan !== null) continue;

@@ -3,15 +3,17 @@
 const { failed } = require('./attempt');
 
 /*
- * The messages of OAUTHBEARER (RFC 7628). A server that refuses a token says why in JSON, and names the document that says
- * who issues tokens for it.
+ * The messages of OAUTHBEARER (RFC 7628). A server that refuses a token says why in JSON, and names the document that
+ * says who issues tokens for it.
  *
  *     C: n,,^Aauth=Bearer TOKEN^A^A        without a token: n,,^Aauth=^A^A
  *     S: {"status": "invalid_token", "openid-configuration": "https://…", "scope": "…"}
  *     C: ^A
  */
 
-/** The issuer's origin and path of a discovery URL, as libpq takes them out (RFC 8414, section 3.1): one path at most. */
+/**
+ * The issuer's origin and path of a discovery URL, as libpq takes them out (RFC 8414, section 3.1): one path at most.
+ */
 const ISSUER =
   /^(https:\/\/[^/?#\s]+)((?:\/(?!\.well-known\/)[^/?#\s]*)*)\/\.well-known\/(?:openid-configuration|oauth-authorization-server)((?:\/[^?#\s]*)?)$/;
 
@@ -22,7 +24,8 @@ const firstMessage = token => `n,,\x01auth=${token && `Bearer ${token}`}\x01\x01
 
 /**
  * @param {Buffer} data untrusted
- * @returns {object} what the server says of a token that it refuses: `status`, and perhaps `openid-configuration` and `scope`
+ * @returns {object} what the server says of a token that it refuses: `status`, and perhaps `openid-configuration` and
+ * `scope`
  */
 function readRefusal(data) {
   try {

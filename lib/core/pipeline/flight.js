@@ -177,8 +177,8 @@ class Flight {
   }
 
   /**
-   * Does without the rest. Of a batch, the queries before are undone: the server refuses to execute a portal that it does
-   * not have.
+   * Does without the rest. Of a batch, the queries before are undone: the server refuses to execute a portal that it
+   * does not have.
    */
   #abandon(writer) {
     if (this.#hasBegun) return writer.execute('none', 0);

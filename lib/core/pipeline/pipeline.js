@@ -66,8 +66,8 @@ class Pipeline {
     this.scopes = new Scopes(this);
     this.maxBuffered = 1 << 26;
     /**
-     * The most requests that were sent and not answered; Infinity for no limit. Without `max_pipeline` it is 1 until the
-     * server is known, and behind a pooler that is not known to be safe: an old PgBouncer gives another client the
+     * The most requests that were sent and not answered; Infinity for no limit. Without `max_pipeline` it is 1 until
+     * the server is known, and behind a pooler that is not known to be safe: an old PgBouncer gives another client the
      * answers of a client that leaves.
      */
     this.maxPipeline = 1;

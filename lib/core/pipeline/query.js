@@ -120,7 +120,8 @@ class QueryRequest extends Flight {
       if (statement.controlsBlock) flight.controlsBlock = true;
     }
     if (!asks) return this.execute(writer, statements);
-    // Whether a list is JSON decides the type of its parameter. Flush keeps the transaction, and the server of a pooler.
+    // Whether a list is JSON decides the type of its parameter. Flush keeps the transaction, and the server of a
+    // pooler.
     writer.flush();
     flight.hold = Infinity;
     flight.rest = this;

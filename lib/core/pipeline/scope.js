@@ -155,7 +155,8 @@ class Scope {
   }
 
   /**
-   * @returns {InternalQuery[]} the commands in front of a flight: the unsent BEGIN of its block and of the blocks around
+   * @returns {InternalQuery[]} the commands in front of a flight: the unsent BEGIN of its block and of the blocks
+   * around
    *   it, each with its settings, or the flight's own settings
    */
   commandsBefore({ settings, execution }) {

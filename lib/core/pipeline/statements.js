@@ -158,8 +158,8 @@ class Statements {
 
   /**
    * Finds the statement for a query. A Parse under way may fail, or be skipped after an earlier error. A later query
-   * therefore relies on it only in a run of one text, or in the flight that has it; otherwise the query uses the unnamed
-   * statement.
+   * therefore relies on it only in a run of one text, or in the flight that has it; otherwise the query uses the
+   * unnamed statement.
    * @param {boolean} [cache=true] false: the unnamed statement
    * @param {Flight|null} [flight] that the query is in
    * @returns {Statement} to be parsed unless it is `sent`

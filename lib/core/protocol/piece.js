@@ -1,6 +1,8 @@
 'use strict';
 
-/** The property of the toJSON of pieces with what knows them. Each copy of the library has this symbol, JSON has none. */
+/**
+ * The property of the toJSON of pieces with what knows them. Each copy of the library has this symbol, JSON has none.
+ */
 const NODE_OF = Symbol.for('quickgres.piece');
 
 /** Marks an array as a piece of SQL by a private field, which nothing else can have or copy. A WeakMap is slower. */

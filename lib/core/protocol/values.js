@@ -412,7 +412,9 @@ const keyOfItem = item =>
       ? item.map(keyOfItem)
       : item;
 
-/** @returns {string} which is equal for no values that are sent as other bytes. @param {Array|object} values a snapshot */
+/**
+ * @returns {string} which is equal for no values that are sent as other bytes. @param {Array|object} values a snapshot
+ */
 const keyOf = values =>
   JSON.stringify(
     Array.isArray(values)

@@ -8,8 +8,8 @@ const { CommandComplete, CopyData, CopyInResponse, DataRow, EmptyQueryResponse, 
   backend;
 
 /**
- * An option for quickgres/pg: what has the data of COPY. `takes(pipeline)` is asked at CopyInResponse whether it sends data,
- * and `give(pipeline, buf, start, end)` gets CopyData messages.
+ * An option for quickgres/pg: what has the data of COPY. `takes(pipeline)` is asked at CopyInResponse whether it sends
+ * data, and `give(pipeline, buf, start, end)` gets CopyData messages.
  */
 const COPY = Symbol('copy');
 

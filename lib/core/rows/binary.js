@@ -1,8 +1,8 @@
 'use strict';
 
-// Binary values whose strings are made at a time for many rows, in Node.js: a string for each value costs up to 40 times
-// as much as the text format. client-parser has the same decoders for pages, which are smaller. The strings are those
-// of the server with DateStyle ISO, IntervalStyle postgres and TimeZone UTC.
+// Binary values whose strings are made at a time for many rows, in Node.js: a string for each value costs up to 40
+// times as much as the text format. client-parser has the same decoders for pages, which are smaller. The strings are
+// those of the server with DateStyle ISO, IntervalStyle postgres and TimeZone UTC.
 
 const { protocolError } = require('../protocol');
 const { int16, int32, uint16 } = require('../../../client-parser/datarow.js');

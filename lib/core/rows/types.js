@@ -1,7 +1,7 @@
 'use strict';
 
-// What a database has told of types that are not built in: enums, domains, composite types, ranges, arrays, and types of
-// extensions.
+// What a database has told of types that are not built in: enums, domains, composite types, ranges, arrays, and types
+// of extensions.
 
 const { UsageError, protocolError, tagOf } = require('../protocol');
 const { int32, slice } = require('../../../client-parser/datarow.js');
