@@ -37,6 +37,20 @@ export default [
     }
   },
   {
+    files: ['lib/**/*.js'],
+    rules: {
+      'no-restricted-globals': [
+        'error',
+        ...['clearImmediate', 'setImmediate'].map(name => ({
+          name,
+          message: "Jest's jsdom has none: take it from lib/core/timer.js."
+        })),
+        { name: 'structuredClone', message: "Jest's jsdom has none." },
+        { name: 'TextEncoder', message: "Jest's jsdom has none: use Buffer." }
+      ]
+    }
+  },
+  {
     files: APART,
     languageOptions: {
       globals: { ...globals.node, ...globals.mocha, ...globals.browser, Bun: 'readonly', Deno: 'readonly' }

@@ -8,7 +8,7 @@ const { debug, Pipeline, unhindered } = require('./pipeline');
 const rows = require('./rows');
 const requests = require('./requests');
 const { Steps } = require('./steps');
-const { after } = require('./timer');
+const { after, setImmediate } = require('./timer');
 
 /** Milliseconds in which end() expects the server to close the connection, or to answer a request that was given up. */
 const CLOSE_TIMEOUT = 3000;

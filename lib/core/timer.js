@@ -6,15 +6,11 @@
  * once more in which the program was busy.
  */
 
-// Fake timers replace them later. Jest's jsdom has none.
-const [immediate, clear] =
-  typeof setImmediate === 'function' ? [setImmediate, clearImmediate] : [setTimeout, clearTimeout];
+// Jest's jsdom has no global ones, and fake timers replace these.
+const { clearImmediate, setImmediate } = require('node:timers');
 
 /** Milliseconds by which a timer is late if the program was busy. */
 const BUSY = 50;
-
-/** Calls back after a turn of the event loop in which sockets were read. @returns {Immediate} */
-const afterReads = callback => immediate(callback);
 
 /**
  * Calls back when a time has passed, by which the program could read what has arrived.
@@ -33,8 +29,8 @@ function after(time, callback, passed = 0, isReferenced = true) {
     stop = () => clearTimeout(timer);
   };
   const read = () => {
-    const turn = afterReads(callback); // referenced: the event loop would not come back for another one
-    stop = () => clear(turn);
+    const turn = setImmediate(callback); // referenced: the event loop would not come back for another one
+    stop = () => clearImmediate(turn);
   };
   const look = () => {
     const late = Math.min(performance.now() - due, time);
@@ -45,4 +41,4 @@ function after(time, callback, passed = 0, isReferenced = true) {
   return () => stop();
 }
 
-module.exports = { after, afterReads };
+module.exports = { after, clearImmediate, setImmediate };

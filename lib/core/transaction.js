@@ -2,7 +2,7 @@
 
 const { GIVE_UP_STREAMS } = require('./internal');
 const { ConnectionError, State, UsageError } = require('./protocol');
-const { after } = require('./timer');
+const { after, setImmediate } = require('./timer');
 const {
   EndRequest,
   Phase,

@@ -3,14 +3,13 @@
 const { EventEmitter, once } = require('node:events');
 const { STREAM } = require('../core/internal');
 const quickgres = require('../..');
+const { setImmediate } = require('../core/timer');
 const { ConnectionParameters, hide, libpqConfig } = require('./config');
 const { DatabaseError, Query, Submission, ask, configOf, errorOf, lengthOf, unhindered } = require('./query');
 const { TypeOverrides, adoptTypes } = require('./types');
 const { escapeIdentifier, escapeLiteral } = require('./values');
 
-// Fake timers replace them later.
-const { nextTick } = process;
-const soon = setImmediate;
+const { nextTick } = process; // fake timers replace it later
 
 /** Outcomes in their order: `{ resolve, isCalled }`. What a callback begins runs before the next one. */
 const turns = [];
@@ -20,7 +19,7 @@ function takeTurns() {
     const [{ resolve, isCalled }] = turns;
     resolve();
     if (isCalled)
-      return void soon(() => {
+      return void setImmediate(() => {
         turns.shift();
         takeTurns();
       });
@@ -71,7 +70,7 @@ class Connection extends EventEmitter {
       throw new TypeError('quickgres/pg has no Connection to be made: use Client');
     this.#client = client;
     this.on('error', error => client.destroy(error));
-    client.on('end', () => soon(() => this.#unopened.emit('end'))); // 'error' comes first
+    client.on('end', () => setImmediate(() => this.#unopened.emit('end'))); // 'error' comes first
   }
 
   get stream() {
@@ -133,11 +132,11 @@ class Client extends EventEmitter {
     const isReason = error instanceof DatabaseError;
     if (isReason && this._state.asked === this._state.answered) tell(error);
     // After pending promises.
-    soon(tell, isReason ? new Error('Connection terminated unexpectedly', { cause: error }) : error);
+    setImmediate(tell, isReason ? new Error('Connection terminated unexpectedly', { cause: error }) : error);
   }
 
   _over() {
-    soon(() => this.emit('end'));
+    setImmediate(() => this.emit('end'));
   } // after pending promises
 
   get processID() {
@@ -265,7 +264,7 @@ class Client extends EventEmitter {
     if (this._state.asked > this._state.answered && !this.pipeline) this._state.client.destroy();
     // A new client may still connect. The event comes before the promise resolves.
     const work = async () => {
-      if (this._state.client.state !== 'new') await this._state.client.end().then(() => new Promise(soon));
+      if (this._state.client.state !== 'new') await this._state.client.end().then(() => new Promise(setImmediate));
     };
     return settle(work, callback, undefined, this._Promise);
   }

@@ -1,6 +1,8 @@
 'use strict';
 
-const { performance, setImmediate } = globalThis; // fake timers replace them later
+const { setImmediate } = require('../core/timer');
+
+const { performance } = globalThis; // fake timers replace it later
 
 /** Milliseconds for which the event loop has waited for events; 0 in runtimes that do not tell. */
 const idleTime = () => performance.nodeTiming?.idleTime ?? 0;

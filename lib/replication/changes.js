@@ -9,6 +9,7 @@ const { checkConfig } = require('../core/config');
 const { checkOptions } = require('../core/options');
 const { askFor } = require('../core/pipeline');
 const rows = require('../core/rows');
+const { setImmediate } = require('../core/timer');
 const { PgOutput } = require('./pgoutput');
 const { checkInterval, replicate } = require('./replicate');
 

@@ -2,7 +2,7 @@
 
 const { Readable, addAbortSignal } = require('node:stream');
 const { LEASE } = require('../core/internal');
-const { afterReads } = require('../core/timer');
+const { clearImmediate, setImmediate } = require('../core/timer');
 const {
   AbortError,
   ConnectionError,
@@ -164,7 +164,7 @@ class Replication extends Readable {
   }
 
   #started() {
-    this.#timer = setInterval(afterReads, this.#statusInterval, () => this.#tick());
+    this.#timer = setInterval(setImmediate, this.#statusInterval, () => this.#tick());
     this.emit('start');
   }
 

@@ -1,6 +1,7 @@
 'use strict';
 
 const { ConnectionError } = require('../protocol');
+const { setImmediate } = require('../timer');
 const { isWorkerd, sameRequest } = require('../worker');
 
 const { nextTick } = process; // fake timers replace it later

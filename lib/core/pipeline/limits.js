@@ -1,7 +1,7 @@
 'use strict';
 
 const { AbortError, TimeoutError } = require('../protocol');
-const { after, afterReads } = require('../timer');
+const { after, setImmediate } = require('../timer');
 
 /** @type {WeakMap<AbortSignal, Set<function>>} the callbacks of a signal, which has one listener for all requests */
 const watchers = new WeakMap();
@@ -70,7 +70,7 @@ function watchStall(time, left, stalled, allowed = () => 1) {
   let before = left();
   let looks = 0;
   let isOver = false;
-  const timer = setInterval(afterReads, time, () => {
+  const timer = setInterval(setImmediate, time, () => {
     if (isOver) return;
     const now = left();
     looks = now >= before ? looks + 1 : 0;

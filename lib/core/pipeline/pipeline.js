@@ -15,6 +15,7 @@ const {
 } = require('../protocol');
 const { late } = require('../late');
 const { Memory, RowParser } = require('../rows');
+const { setImmediate } = require('../timer');
 const { cancelHead } = require('./give-up');
 const { UNREAD, again, isTermination, lossErrors } = require('./errors');
 const { checkBlock, noteCommand } = require('./block');

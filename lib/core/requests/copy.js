@@ -6,6 +6,7 @@ const {
   frontend
 } = require('../protocol');
 const { RowReader } = require('../rows');
+const { setImmediate } = require('../timer');
 const { DISCARD, Flight } = require('../pipeline');
 
 /** The longest reason of a CopyFail, in characters: it goes into the server's log. */

@@ -5,6 +5,7 @@ const {
 } = require('../protocol');
 const { BUFFER } = require('../options');
 const { giveUp } = require('../pipeline');
+const { clearImmediate, setImmediate } = require('../timer');
 const { Backlog } = require('./backlog');
 
 /** From this length on, a message in memory of its own is passed on without a copy. */

@@ -4,6 +4,7 @@ const { AsyncResource } = require('node:async_hooks');
 const { Writable } = require('node:stream');
 const { kindOf } = require('../protocol');
 const { tookNothing, watchStall } = require('../pipeline');
+const { setImmediate } = require('../timer');
 const { STALL_TIMEOUT } = require('../options');
 const { closedBefore, isServerResponse, nothing, unwatch, watch } = require('./watch');
 

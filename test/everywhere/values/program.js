@@ -24,7 +24,11 @@ async function main() {
   const loaders =
     process.env.ENVIRONMENT === 'vm' ? name => loadedIn(context, file(name)) : name => require(file(name));
   const { check } = loaders('table.js');
-  console.log(JSON.stringify(await check({ Client, sql, kinds: loaders('kinds.js'), realms, config })));
+  for (const name of Object.keys(require.cache)) if (/[\\/]quickgres[\\/]/.test(name)) delete require.cache[name];
+  const theirs = require('quickgres/sql').sql;
+  if (theirs === sql) throw new Error('there is no other copy');
+  const given = { Client, sql, theirs, kinds: loaders('kinds.js'), realms, config };
+  console.log(JSON.stringify(await check(given)));
 }
 
 main().catch(error => {

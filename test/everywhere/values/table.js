@@ -4,11 +4,13 @@
 // program's, which need not be those of Node.js.
 
 /** Each way a value goes out: the text of what the server gets for it. */
-const methodsOf = sql => ({
+const methodsOf = (sql, theirs) => ({
   query: async (client, type, value) => (await client.query(`SELECT $1::${type}::text AS v`, [value])).rows[0].v,
   batch: async (client, type, value) => (await client.batch([[`SELECT $1::${type}::text AS v`, [value]]]))[0].rows[0].v,
   'sql`…`': async (client, type, value) =>
     (await client.query(sql`SELECT ${value}::${sql.raw(type)}::text AS v`)).rows[0].v,
+  'sql`…` of another copy': async (client, type, value) =>
+    (await client.query(sql`SELECT ${theirs`${value}::${theirs.raw(type)}`}::text AS v`)).rows[0].v,
   'sql.values': (client, type, value) =>
     inTable(client, type, name => client.query(sql`INSERT INTO ${sql.id(name)} ${sql.values([{ v: value }])}`)),
   copyFrom: (client, type, value) =>
@@ -32,10 +34,10 @@ async function inTable(client, type, store) {
 }
 
 /**
- * @param {object} given the library, the kinds, their realms by name, and the config of a server
+ * @param {object} given the library, `theirs`, sql of another copy of it, the kinds, their realms by name, and the config of a server
  * @returns {Promise<{cells: number, wrong: string[]}>}
  */
-async function check({ Client, sql, kinds: { JSON_LISTS, KINDS }, realms, config }) {
+async function check({ Client, sql, theirs, kinds: { JSON_LISTS, KINDS }, realms, config }) {
   const client = new Client({ ...config, TimeZone: 'UTC', IntervalStyle: 'postgres' });
   await client.connect();
   const wrong = [];
@@ -44,7 +46,7 @@ async function check({ Client, sql, kinds: { JSON_LISTS, KINDS }, realms, config
     Promise.resolve()
       .then(() => method(client, type, value))
       .catch(({ name, message }) => `${name}: ${message}`);
-  for (const [by, method] of Object.entries(methodsOf(sql))) {
+  for (const [by, method] of Object.entries(methodsOf(sql, theirs))) {
     for (const [realm, G] of Object.entries(realms)) {
       for (const [name, [type, make, expected]] of Object.entries(KINDS)) {
         const text = await textOf(method, type, make(G));
