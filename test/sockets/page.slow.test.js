@@ -49,7 +49,7 @@ describe('A page that connects, bundled as the guide says, through websockify', 
   before(async function () {
     this.timeout(120000);
     skipUnless(this, 'chromium', 'websockify');
-    const text = await bundle(installed(this, 'sockets'));
+    const text = await bundle(installed(this, 'ecosystem'));
     const { length } = zlib.gzipSync(text);
     assert.ok(length < 130_000, `${length} bytes`);
     server = await startServer({

@@ -8,7 +8,7 @@ const { once } = require('node:events');
 const fs = require('node:fs');
 const path = require('node:path');
 
-const FOLDERS = ['ecosystem', 'published', 'typescript', 'sockets'];
+const FOLDERS = ['ecosystem', 'typescript'];
 
 const read = file => JSON.parse(fs.readFileSync(file, 'utf8')).packages;
 

@@ -115,7 +115,8 @@ describe('The ecosystem, rows', () => {
   });
 
   /** What a test runner prints: that of each test that has to fail, by its name. */
-  async function failuresOf(program, args) {
+  async function failuresOf(test, program, args) {
+    const cwd = installed(test, 'everywhere');
     const env = {
       ...process.env,
       NODE_OPTIONS: '',
@@ -125,8 +126,11 @@ describe('The ecosystem, rows', () => {
       SERVER: JSON.stringify(server.config)
     };
     const { code, output } = await new Promise(resolve => {
-      execFile(process.execPath, [program, ...args], { cwd: folder, env, timeout: 110000 }, (error, stdout, stderr) =>
-        resolve({ code: error?.code, output: stdout + stderr })
+      execFile(
+        process.execPath,
+        [path.join(cwd, 'node_modules', program), ...args],
+        { cwd, env, timeout: 110000 },
+        (error, stdout, stderr) => resolve({ code: error?.code, output: stdout + stderr })
       );
     });
     assert.equal(code, 1, output);
@@ -148,9 +152,11 @@ describe('The ecosystem, rows', () => {
 
   it('in Jest, and structs', async function () {
     this.timeout(120000);
-    const output = await failuresOf(path.join(folder, 'node_modules/jest/bin/jest.js'), [
+    const output = await failuresOf(this, 'jest/bin/jest.js', [
       '-c',
-      'rows/jest.config.js',
+      'jest.config.js',
+      '--roots',
+      'test/everywhere/rows',
       '--runInBand',
       '--cache=false'
     ]);
@@ -160,7 +166,7 @@ describe('The ecosystem, rows', () => {
 
   it('in Vitest, and structs', async function () {
     this.timeout(120000);
-    const output = await failuresOf(path.join(folder, 'node_modules/vitest/vitest.mjs'), [
+    const output = await failuresOf(this, 'vitest/vitest.mjs', [
       'run',
       '--root',
       'rows',

@@ -15,7 +15,7 @@ describe('The ecosystem, replaced clocks', function () {
   this.timeout(120000);
   let folder, run;
   before(async function () {
-    folder = installed(this, 'ecosystem');
+    folder = installed(this, 'everywhere');
     const { config } = await sharedServer();
     run = (program, ...args) =>
       promisify(execFile)(process.execPath, [path.join(folder, program), ...args], {
@@ -39,7 +39,9 @@ describe('The ecosystem, replaced clocks', function () {
     const { stderr } = await run(
       'node_modules/jest/bin/jest.js',
       '-c',
-      'timers/jest.config.js',
+      'jest.config.js',
+      '--roots',
+      'test/everywhere/timers',
       '--runInBand',
       '--cache=false'
     );

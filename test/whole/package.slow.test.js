@@ -166,7 +166,7 @@ describe('The package', function () {
   };
   for (const [name, [program, ...args]] of Object.entries(CHECKS)) {
     it(`passes ${name}`, async function () {
-      const modules = path.join(installed(this, 'published'), 'node_modules');
+      const modules = path.join(installed(this, 'typescript'), 'node_modules');
       const { stdout, code = 0 } = await run(process.execPath, [path.join(modules, program), archive, ...args]).catch(
         error => error
       );

@@ -1,7 +1,7 @@
 'use strict';
 
-// Applications that use pg, with quickgres/pg in its place: `node test/everywhere/applications/run.js [names]`, once
-// `npm ci` has run here. Each prints the same with both, on servers with SCRAM-SHA-256; the exit code is 1 if one does not.
+// Applications that use pg, with quickgres/pg in its place: `node test/ecosystem/applications/run.js [names]`, once
+// `npm ci` has run in test/ecosystem. Each prints the same with both, on servers with SCRAM-SHA-256; the exit code is 1 if one does not.
 
 const { execFile } = require('node:child_process');
 const path = require('node:path');
