@@ -43,12 +43,18 @@ function modeOfEnvironment({ PGSSLMODE: mode } = process.env) {
  * In node-postgres every mode but these verifies the certificate.
  * @returns {object|boolean} options for tls.connect, or whether TLS is used
  */
-function sslOf({ ssl, sslmode, sslcert, sslkey, sslrootcert, sslnegotiation }) {
-  const files = sslcert || sslkey || sslrootcert || sslnegotiation === 'direct';
-  const mode = sslmode || (ssl ?? ((files && true) || modeOfEnvironment() || defaults.ssl));
+function sslOf(mode) {
   if (mode === 'no-verify') return { rejectUnauthorized: false };
   return typeof mode === 'object' ? mode : Boolean(mode) && mode !== '0' && mode !== 'disable';
 }
+
+const namesFiles = ({ sslcert, sslkey, sslrootcert }) => Boolean(sslcert || sslkey || sslrootcert) || undefined;
+
+/** What a connection string says of TLS: its files ask for it, whatever `ssl` says. */
+const modeOfText = text => text.sslmode || (namesFiles(text) ?? text.ssl);
+
+/** What a config says of TLS. node-postgres knows `ssl` alone; what else is in it may ask for TLS, not against it. */
+const modeOfConfig = config => config.ssl || config.sslmode || (config.ssl ?? namesFiles(config));
 
 /** @type {WeakMap<Error, *>} what functions of a config have thrown, by the error that was made of it */
 const thrown = new WeakMap();
@@ -75,10 +81,12 @@ class ConnectionParameters {
    * @throws {TypeError} for an invalid connection string
    */
   constructor(config) {
-    const given =
-      // A config may hide these.
-      typeof config === 'string' ? parse(config) : { ...config, password: config?.password, ssl: config?.ssl };
-    if (given.connectionString) Object.assign(given, parse(given.connectionString));
+    // A config may hide these.
+    const given = typeof config === 'string' ? {} : { ...config, password: config?.password, ssl: config?.ssl };
+    const mode = modeOfConfig(given);
+    const text = typeof config === 'string' ? config : given.connectionString;
+    const said = text || text === config ? parse(text) : {};
+    Object.assign(given, said);
     const value = (name, variable) => given[name] || process.env[variable] || defaults[name];
     const options = Object.keys(OPTIONS).map(name => [
       name,
@@ -89,7 +97,11 @@ class ConnectionParameters {
     for (const name of ['query_timeout', 'binary']) this[name] = value(name);
     if (this.port) this.port = parseInt(this.port, 10);
     this.database = value('database', 'PGDATABASE') || this.user;
-    const ssl = given.uselibpqcompat === 'true' ? undefined : sslOf(given);
+    const isDirect = given.sslnegotiation === 'direct' || undefined;
+    const ssl =
+      given.uselibpqcompat === 'true' && given.sslmode
+        ? undefined
+        : sslOf(modeOfText(said) ?? mode ?? isDirect ?? modeOfEnvironment() ?? defaults.ssl);
     hide(this, {
       password: value('password', 'PGPASSWORD'),
       oauth_token: given.oauth_token,

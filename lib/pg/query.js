@@ -85,6 +85,10 @@ function errorOf(error) {
   // What the system said: errno, syscall, and address and port, or hostname.
   for (const each of error instanceof AggregateError ? error.errors : [error])
     if (each.cause?.syscall) Object.assign(each, { ...each.cause });
+  // The config of this library has `ssl` for both.
+  const { PGSSLMODE: mode } = process.env;
+  if (mode && isLost)
+    error.message = error.message.replace('but ssl requires', () => `but ssl or PGSSLMODE=${mode} requires`);
   const known = Object.keys(MESSAGES).find(each => error.code === each || error.message.includes(each));
   if (isLost && known) Object.assign(error, { message: MESSAGES[known], cause: cause ?? new Error(error.message) });
   if (isLost && error.code === '08006') error.code = 'ECONNRESET'; // by which programs see that they may try again

@@ -45,7 +45,7 @@ function tlsOptions(config, server) {
   const full = sslmode === 'verify-full';
   if (full && !host) throw failed('sslmode verify-full needs a host name, not only an address');
   // The default of `ssl` is that of tls.connect, which obeys this variable.
-  const verifies = own.rejectUnauthorized ?? process.env.NODE_TLS_REJECT_UNAUTHORIZED !== '0';
+  const verifies = { rejectUnauthorized: process.env.NODE_TLS_REJECT_UNAUTHORIZED !== '0', ...own }.rejectUnauthorized;
   const asNode = config.ssl !== undefined && verifies !== false;
   const ca = rootCertificates(config, sslmode);
   const byNames = full || (asNode && sslmode !== 'verify-ca');
