@@ -15,6 +15,7 @@ const {
   outcome,
   own,
   promised,
+  rolledBack,
   runInside,
   submitIn,
   throwIfAborted,
@@ -226,13 +227,7 @@ class Transaction {
     } else this.#scope.advance(Phase.COMMITTING);
     const { cmd } = await this.#until(committed);
     if (outermost.endedBy !== undefined) throw again(outermost.endedBy);
-    if (cmd !== 'ROLLBACK') return;
-    throw new UsageError(
-      'the transaction was rolled back, because a query in it had failed; ' +
-        'the function given to transaction() did not throw',
-      '25P02',
-      outermost.failure
-    );
+    if (cmd === 'ROLLBACK') throw rolledBack(outermost.failure);
   }
 
   /** Whether not even BEGIN was sent. */

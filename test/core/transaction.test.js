@@ -24,6 +24,69 @@ async function prepared(config) {
 const ints = async client => (await client.query('SELECT i FROM t ORDER BY i')).rows.map(row => Number(row.i));
 const insert = (on, i) => on.query('INSERT INTO t VALUES ($1)', [i]);
 
+const text = 'INSERT INTO t VALUES (1)';
+const ignore = () => {};
+
+/** Functions whose first request fails with BEGIN; some of them do not throw its error. */
+const OPENINGS = {
+  'a query': tx => tx.query(text),
+  'queries at once': tx => Promise.all([tx.query(text), tx.query(text)]),
+  'a careless query': async tx => {
+    await tx.query(text).catch(ignore);
+    await tx.query(text).catch(ignore);
+  },
+  'careless queries at once': tx => Promise.allSettled([tx.query(text), tx.query(text), tx.simpleQuery(text)]),
+  'a batch': tx => tx.batch([text, text]),
+  'a simple query': tx => tx.simpleQuery(text).catch(ignore),
+  'a careless savepoint': tx => tx.transaction(nested => nested.query(text)).catch(ignore),
+  'a careless query of a savepoint': tx => tx.transaction(nested => nested.query(text).catch(ignore)),
+  savepoints: tx => Promise.allSettled([tx.transaction(nested => nested.query(text)), tx.query(text)]),
+  settings: tx => tx.with({ 'my.x': 1 }).query(text).catch(ignore),
+  'a cursor': tx => Promise.allSettled([tx.cursor(text).next(), tx.query(text)]),
+  copyFrom: async tx => {
+    await finished(tx.copyFrom('COPY t FROM STDIN').end('1\n')).catch(ignore);
+    await tx.query(text).catch(ignore);
+  },
+  commit: tx => tx.commit(text),
+  'commit behind a query': tx => Promise.allSettled([tx.query(text), tx.commit(text)]),
+  'COMMIT alone': () => {}
+};
+
+describe('a transaction whose BEGIN fails', () => {
+  for (const [name, work] of Object.entries(OPENINGS)) {
+    for (const settings of [undefined, { 'my.y': 1 }]) {
+      if (/COMMIT alone|simple/.test(name) && settings !== undefined) continue; // nothing is sent
+      it(`${name}${settings ? ', with settings' : ''}: rejects, and nothing is sent outside of the block`, async () => {
+        let behind = '';
+        const client = await faked(async conversation => {
+          let [type] = (await conversation.request()).slice(-1); // the Flush behind BEGIN, or Sync
+          conversation.say(ANSWER.error('57014', 'canceling statement due to user request'));
+          while (type !== 'S') ({ type } = await conversation.read());
+          conversation.say(ANSWER.ready);
+          for (;;) {
+            const request = await conversation.request();
+            behind += request;
+            conversation.say(request === 'CS' ? message('3') : ANSWER.described(), ANSWER.ready);
+          }
+        });
+        const session = settings === undefined ? client : client.with(settings);
+        let isCareless = name === 'a careless query of a savepoint'; // it is the savepoint that rejects then
+        const inside = async tx => {
+          await work(tx);
+          isCareless = true;
+        };
+        const failed = await session.transaction(inside).then(ignore, error => error);
+        const codes = isCareless && name !== 'COMMIT alone' ? ['25P02', '57014'] : ['57014', undefined];
+        assert.deepEqual([failed.code, failed.cause?.code], codes, failed.stack);
+        assert.equal(behind, '');
+        assert.equal(client.transactionStatus, 'I');
+        await client.close('S', 'none');
+        assert.equal(behind, 'CS');
+      });
+    }
+  }
+});
+
 describe('transaction', () => {
   it('commits when its function returns, and resolves to what that returned', async () => {
     const client = await prepared();

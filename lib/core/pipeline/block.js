@@ -57,6 +57,10 @@ function hasLeft({ status, endings }, { scope: { outermost }, text }) {
   return status === 'I' || outermost.endedBy !== undefined || (endings > 0 && endings > rollbacksTo(text));
 }
 
+/** The error of what is asked of a transaction that an error has undone. @param {Error} failure */
+const rolledBack = failure =>
+  new UsageError('the transaction was rolled back, because a query in it had failed', '25P02', failure);
+
 /**
  * What the status in ReadyForQuery (I in no block, T in one, E in a failed one) says of a request:
  *
@@ -64,6 +68,8 @@ function hasLeft({ status, endings }, { scope: { outermost }, text }) {
  *     in the block of a transaction      I, T     E        the block has failed            its error is kept
  *     a query in that block              any      I, or §  it has ended the block          the transaction is over; a
  *                                                                                          block that is open is undone
+ *     a query in that block, failing     any      I        BEGIN, or its COMMIT, failed    its error is kept, and the
+ *                                                                                          transaction is over
  *     COMMIT or ROLLBACK of that block   any      T, E     it was cancelled or skipped     the block is undone
  *     outside, may begin or end a block  any      any      the block is the caller's       nothing
  *     outside, anything else             I        T, E     Pgpool-II has begun a block     the block is undone
@@ -79,14 +85,18 @@ function checkBlock(pipeline, request, before) {
   if (!scope.block) mustUndo &&= before === 'I' && !controlsBlock;
   else if (request.endsScope) mustUndo &&= controlsBlock;
   else if (hasLeft(pipeline, request)) {
+    const { error } = request;
+    const isUndone = error !== undefined && status === 'I' && pipeline.endings === 0;
+    if (isUndone) outermost.fail(error);
     request.error ??= new UsageError(
       'this ended the transaction block: in transaction(), return from the function to commit, throw to roll back',
       '25P01'
     );
     mustUndo &&= !outermost.isOver; // else the transaction has ended the other one as well
-    scopes.leaveBlock(scope, request.error);
+    request.settle(); // before those that wait, so that Promise.all rejects with the first error
+    scopes.leaveBlock(scope, isUndone ? rolledBack(error) : request.error);
   } else mustUndo = false;
   if (mustUndo) rollBack(pipeline);
 }
 
-module.exports = { EndRequest, checkBlock, noteCommand };
+module.exports = { EndRequest, checkBlock, noteCommand, rolledBack };

@@ -35,7 +35,9 @@ function showCaller(error, caller) {
 function again(error, hide = again) {
   if (!(error instanceof ConnectionError || error instanceof UsageError)) return error;
   const other =
-    error instanceof UsageError ? new UsageError(error.message, error.code) : new ConnectionError(error.message, error);
+    error instanceof UsageError
+      ? new UsageError(error.message, error.code, error.cause)
+      : new ConnectionError(error.message, error);
   Error.captureStackTrace?.(other, hide); // a stack has ten lines: without the library's own ones it reaches the caller
   return other;
 }
