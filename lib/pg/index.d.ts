@@ -559,8 +559,12 @@ declare const ServerError: new (
 
 /** An error that the server reported. All fields are there, and numbers are strings. */
 export class DatabaseError extends ServerError {
-  /** @param fields that the server sent, or a message */
-  constructor(fields: ServerFields | string);
+  /**
+   * @param fields that the server sent, or a message
+   * @param length of the server's message, in bytes; default: that of the fields
+   * @param name default: 'error'
+   */
+  constructor(fields: ServerFields | string, length?: number, name?: string);
   /** 'error'. */
   name: any;
   /** Bytes of the server's message. */

@@ -50,12 +50,11 @@ const lengthOf = fields =>
  * undefined properties, by which db-errors recognizes it.
  */
 class DatabaseError extends PostgresError {
-  name = 'error';
-
-  constructor(fields) {
+  constructor(fields, length, name = 'error') {
     super({ message: typeof fields === 'string' ? fields : fields.message });
-    for (const name of FIELDS) this[name] = fields[name] && String(fields[name]);
-    this.length = lengthOf(this);
+    this.name = name;
+    for (const each of FIELDS) this[each] = fields[each] && String(fields[each]);
+    this.length = length ?? lengthOf(this);
   }
 }
 
@@ -145,7 +144,7 @@ async function ask(session, config, values, { binary, query_timeout, statement_c
       return results.length === 1 ? results[0] : results;
     }
     const stream = isEmitted ? new EmittingReader(emitter, decode) : undefined;
-    const prepared = values ? values.map(prepareValue) : [];
+    const prepared = Array.from(values ?? [], prepareValue); // a hole is NULL
     const options = {
       decode: stream ? undefined : decode,
       stream,
@@ -287,6 +286,8 @@ class Submission extends EventEmitter {
       );
     }
     const isOut = direction === 'out';
+    if (isOut === (query.handleCopyInResponse !== undefined))
+      throw new UsageError('`from` of pg-copy-streams is for COPY … FROM STDIN, `to` for COPY … TO STDOUT', '0A000');
     const isScript = statements.length > 1;
     const copy = isScript ? new ScriptCopy(direction) : this.#client[isOut ? 'copyTo' : 'copyFrom'](this.#copied);
     const over = finished(copy, { readable: isOut, writable: !isOut });
@@ -335,7 +336,7 @@ class Submission extends EventEmitter {
     this.text = text;
   }
   bind({ values }) {
-    this.values = (values ?? []).map(prepareValue);
+    this.values = Array.from(values ?? [], prepareValue);
   }
   describe() {}
   flush() {}

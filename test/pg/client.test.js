@@ -162,6 +162,17 @@ describe('A client of quickgres/pg', () => {
     assert.equal((await client.query('SELECT FROM pg_prepared_statements')).rowCount, 2);
   });
 
+  it('sends NULL for a hole in the list of values, by a client and by a pool', async () => {
+    const values = [];
+    values[1] = 'b';
+    const pool = new pg.Pool(server.config);
+    for (const session of [client, pool])
+      assert.deepEqual((await session.query('SELECT $1::text AS a, $2::text AS b', values)).rows, [
+        { a: null, b: 'b' }
+      ]);
+    await pool.end();
+  });
+
   it('prepares nothing else, so that columns may change within a transaction', async () => {
     await client.query('BEGIN');
     await client.query('CREATE TABLE altered_by_client (a int)');

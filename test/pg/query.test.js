@@ -47,6 +47,11 @@ describe('A query of quickgres/pg', () => {
 });
 
 describe('An error of quickgres/pg', () => {
+  it('is made of a message, its length and a name, as in pg', () => {
+    const { name, message, length } = new DatabaseError('m', 7, 'notice');
+    assert.deepEqual([name, message, length], ['notice', 'm', 7]);
+  });
+
   it('of the server is a DatabaseError, whose numbers are strings, also where the connection was lost by it', () => {
     const reason = new PostgresError({ message: 'm', code: '57P01', severity: 'FATAL', position: '5', line: '6' });
     for (const error of [reason, new ConnectionError('lost', { cause: reason, sent: true })]) {

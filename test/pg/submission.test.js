@@ -96,6 +96,8 @@ class CopyIn extends Reader {
 
 /** Reads data of a COPY as pg-copy-streams does: in the place of the only listener for 'data'. */
 class CopyOut extends CopyIn {
+  handleCopyInResponse = undefined;
+
   submit(connection) {
     const { stream } = connection;
     const [listener, ...more] = stream.listeners('data');
@@ -361,6 +363,13 @@ describe('What is submitted to a client of quickgres/pg', () => {
       const [got] = await once(client.query(new CopyIn(text, data ?? undefined)), 'over');
       assert.deepEqual([got, await rows()], [expected, left], text);
     }
+    const WRONG = [
+      [CopyIn, 'COPY (SELECT 1) TO STDOUT', '1'],
+      [CopyOut, 'COPY copied FROM STDIN'],
+      [CopyOut, 'SELECT 1; COPY copied FROM STDIN']
+    ];
+    for (const [Copy, ...more] of WRONG)
+      assert.deepEqual((await once(client.query(new Copy(...more)), 'over'))[0], ['0A000']);
     for (const [text, expected] of [
       ['COPY (SELECT 5) TO STDOUT; ANALYZE copied', ['5\n', 'COPY 1', 'done', 'ready']],
       ['BEGIN; SELECT 1; COPY (SELECT 5) TO STDOUT; COMMIT', ['5\n', 'COPY 1', 'done', 'ready']],

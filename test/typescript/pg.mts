@@ -80,4 +80,10 @@ class LoggedClient extends ours.Client {
     return super.escapeIdentifier(text);
   }
 }
+class OwnError extends ours.DatabaseError {
+  constructor(message: string) {
+    super(message, message.length, 'error');
+  }
+}
+export const raised: Error = new OwnError('own');
 export const logged: [ours.Pool, pg.Pool, ours.Client] = [new LoggedPool(), new LoggedPool(), new LoggedClient()];
