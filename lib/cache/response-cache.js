@@ -5,6 +5,7 @@ const { LEASE } = require('../core/internal');
 const { checkText, keyOf, quoted } = require('../core/protocol');
 const { KEEPALIVE, checkChannel, keeperOf } = require('../core/listen');
 const { checkNoMore, checkOptions, keep, statementOf } = require('../core/options');
+const { handOut, promised } = require('../core/pipeline');
 const { RowReader, readingOf } = require('../core/rows');
 const { Target } = require('../core/stream');
 const { Collector, isRead, read, write } = require('./answer');
@@ -23,7 +24,7 @@ class ResponseCache extends EventEmitter {
   #channels = new Set();
   #keeping; // timer, see keeperOf
   #connection; // the prepared connection, as its client's promise `closed`, which is new for each connection
-  #prepared; // resolves when that connection is prepared
+  #preparing; // resolves when that connection is prepared
   #now;
 
   constructor(client, options = {}) {
@@ -73,11 +74,22 @@ class ResponseCache extends EventEmitter {
     return this.#query(this.#client, text, values, options);
   }
 
-  async #query(session, ...query) {
-    const [text, values, options] = statementOf(session[LEASE], ...query);
-    checkOptions(options, OF_QUERY);
-    const { tags, max_age, stale_while_revalidate, ...plain } = options;
-    const request = this.#request(session, text, values, options);
+  #query(session, ...query) {
+    return this.#prepared(session, query, OF_QUERY, (request, plain) => this.#read(request, plain));
+  }
+
+  /** Checks a query, and hands out what is done with it. */
+  #prepared(session, query, names, work) {
+    return promised(() => {
+      const [text, values, options] = statementOf(session[LEASE], ...query);
+      checkOptions(options, names);
+      const { tags, max_age, stale_while_revalidate, ...plain } = options;
+      return handOut(work(this.#request(session, text, values, options), plain));
+    });
+  }
+
+  async #read(request, plain) {
+    const { session, text, values } = request;
     const limit = plain.signal === undefined && plain.statement_timeout === undefined ? UNLIMITED : limitOf(plain);
     try {
       const answer = await limit.race(this.#find(request, limit));
@@ -85,7 +97,7 @@ class ResponseCache extends EventEmitter {
     } finally {
       limit.release();
     }
-    return session.query(text, request.values, plain);
+    return session.query(text, values, plain);
   }
 
   /**
@@ -96,11 +108,12 @@ class ResponseCache extends EventEmitter {
     return this.#queryTo(this.#client, target, text, values, options);
   }
 
-  async #queryTo(session, target, ...query) {
-    const [text, values, options] = statementOf(session[LEASE], ...query);
-    checkOptions(options, OF_QUERY_TO);
-    const { tags, max_age, stale_while_revalidate, ...plain } = options;
-    const request = this.#request(session, text, values, options);
+  #queryTo(session, target, ...query) {
+    return this.#prepared(session, query, OF_QUERY_TO, (request, plain) => this.#write(target, request, plain));
+  }
+
+  async #write(target, request, plain) {
+    const { session, text, values } = request;
     const limit = limitOf(plain);
     let own;
     let bytes = 0;
@@ -123,7 +136,7 @@ class ResponseCache extends EventEmitter {
       limit.release();
       own?.release();
     }
-    return session.queryTo(target, text, request.values, plain);
+    return session.queryTo(target, text, values, plain);
   }
 
   /** What the answer depends on, with values as they are now, and how it is to be kept; throws what the query would. */
@@ -249,14 +262,14 @@ class ResponseCache extends EventEmitter {
   /** @returns {Promise} resolves when the connection is read-only and listens; queries are pipelined behind that */
   #prepare() {
     const { closed } = this.#client;
-    if (closed === this.#connection) return this.#prepared;
+    if (closed === this.#connection) return this.#preparing;
     this.clear(); // the next connection may be to another server
     this.#connection = closed;
-    const prepared = (this.#prepared = this.#setUp(this.#client));
+    const prepared = (this.#preparing = this.#setUp(this.#client));
     prepared.then(
       () => this.#keepAlive(this.#client),
       () => {
-        if (this.#prepared === prepared) this.#connection = undefined;
+        if (this.#preparing === prepared) this.#connection = undefined;
       }
     );
     return prepared;

@@ -1,11 +1,10 @@
 'use strict';
 
 const { RowReader, readingOf } = require('./rows');
-const { callerOf, handOut, showCaller, throwIfAborted } = require('./pipeline');
+const { handOut, throwIfAborted } = require('./pipeline');
 
 /** The rows of a query in batches, as an async iterable. */
 class Cursor {
-  #caller = {}; // see callerOf
   #index = 0; // of the next row
   #generator;
   #reading = 0; // calls of the generator that are not over
@@ -18,12 +17,12 @@ class Cursor {
   async *#generate(open, options) {
     const { batchSize = 1000, signal } = options;
     throwIfAborted({ signal });
-    const opened = this.#opened(open);
+    const opened = open();
     // Without an await, both messages leave in one write.
     const portal = typeof opened.then === 'function' ? await opened : opened;
     const fetch = async () => {
       const reader = new RowReader(readingOf(options));
-      await portal.fetch(batchSize, reader, { signal }, this.#caller);
+      await portal.fetch(batchSize, reader, { signal });
       if (reader.error !== undefined) throw reader.error;
       return reader;
     };
@@ -43,15 +42,6 @@ class Cursor {
     }
   }
 
-  /** Its error shows the code that asked for rows. */
-  #opened(open) {
-    try {
-      return open();
-    } catch (error) {
-      throw showCaller(error, callerOf(this.next));
-    }
-  }
-
   [Symbol.asyncIterator]() {
     return this;
   }
@@ -64,7 +54,6 @@ class Cursor {
     if (this.#reading === 0 && this.#index < this.#rows.length)
       return Promise.resolve({ done: false, value: this.#rows[this.#index++] });
     this.#reading++;
-    callerOf(this.next, this.#caller);
     return handOut(
       this.#generator.next().finally(() => {
         this.#reading--;

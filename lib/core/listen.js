@@ -3,7 +3,7 @@
 const { LEASE } = require('./internal');
 const { ConnectionError, checkText, quoted } = require('./protocol');
 const { after } = require('./timer');
-const { CloseRequest, handOut, outcome, showCaller, submitIn, watchSignal } = require('./pipeline');
+const { CloseRequest, handOut, showCaller, submitIn, watchSignal } = require('./pipeline');
 
 /** The server truncates longer names. */
 const LONGEST_CHANNEL = 63;
@@ -204,7 +204,7 @@ class Listener {
    * the loop
    */
   next() {
-    return handOut(this.#notifications.next().catch(error => outcome({ error })));
+    return handOut(this.#notifications.next());
   }
 
   /**

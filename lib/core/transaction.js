@@ -12,7 +12,6 @@ const {
   again,
   expectAnswer,
   leftInside,
-  outcome,
   own,
   promised,
   rolledBack,
@@ -152,7 +151,6 @@ class Transaction {
       tooLong('transaction'),
       () => (this.#last === undefined ? scope.phase >= Phase.COMMITTING : this.#last.state !== State.Waiting)
     );
-    let isCommitting = false;
     try {
       await this.#until(this.#entered);
       if (scope.refused !== null) throw scope.refused();
@@ -160,14 +158,11 @@ class Transaction {
         onLeft?.(scope);
         this.#refuse(OVER);
       });
-      isCommitting = true;
       await this.#commit();
       return result;
     } catch (error) {
       await this.#undo();
-      // The error of a timer, of all lost requests or of COMMIT does not show the awaiting caller.
-      const isOwn = isCommitting || (error !== undefined && error === this.#interruption);
-      return isOwn ? outcome({ error }) : Promise.reject(error);
+      throw error;
     } finally {
       unwatch();
       if (!this.#isEnding) pipeline.end(scope);

@@ -3,7 +3,7 @@
 const { pipeline } = require('node:stream');
 const { checkText, checkValues, isPiece, kindOf } = require('../core/protocol');
 const { NAMES, NO_OPTIONS, checkOptions, checkNumber } = require('../core/options');
-const { throwIfAborted, watchSignal } = require('../core/pipeline');
+const { handOut, promised, throwIfAborted, watchSignal } = require('../core/pipeline');
 const { Target } = require('../core/stream');
 const { Csv } = require('./csv');
 const { COMPRESSORS, TYPES, encodingFor, representationFor } = require('./negotiate');
@@ -201,7 +201,7 @@ function answer(session, request, response, ...query) {
   return session.queryTo(new ResponseTarget(request, response, own), ...statement, plain);
 }
 
-async function answerWeb(session, request, ...query) {
+function answerWeb(session, request, ...query) {
   if (typeof request?.headers?.get !== 'function') {
     throw new TypeError('request must be a Request, or be followed by a response of node:http');
   }
@@ -217,12 +217,8 @@ async function answerWeb(session, request, ...query) {
   return Promise.race([response.begun, written]);
 }
 
-/**
- * Answers an HTTP request with the result of a query: see index.d.ts.
- * @param {ServerResponse|Http2ServerResponse} [response] omitted for a WHATWG Request
- * @param {...*} query text, values, options
- */
-async function respond(session, request, response, ...query) {
+/** Chooses the kind of response. */
+function choose(session, request, response, query) {
   if (typeof session?.queryTo !== 'function') {
     throw new TypeError('session must be a Client, a Pool, a transaction or a ResponseCache');
   }
@@ -230,6 +226,15 @@ async function respond(session, request, response, ...query) {
   if (response === undefined) return answerWeb(session, request, ...query);
   if (typeof response?.setHeader !== 'function') throw new TypeError('response must be one of node:http or node:http2');
   return answer(session, request, response, ...query);
+}
+
+/**
+ * Answers an HTTP request with the result of a query: see index.d.ts.
+ * @param {ServerResponse|Http2ServerResponse} [response] omitted for a WHATWG Request
+ * @param {...*} query text, values, options
+ */
+function respond(session, request, response, ...query) {
+  return promised(() => handOut(choose(session, request, response, query)));
 }
 
 module.exports = { respond };

@@ -3,9 +3,11 @@
 const { LEASE } = require('../core/internal');
 const { ConnectionError, PostgresError, UsageError } = require('../..');
 const {
+  again,
   firstWord,
   isLocalSet,
   rejectAgain,
+  showOnce,
   statementsOf,
   throwIfAborted,
   waitsForItself
@@ -150,6 +152,8 @@ class PoolLease extends Connections {
       }
     } catch (error) {
       if (isSent && error.sent === false) error.sent = true;
+      await undefined; // behind which V8 shows the awaiting caller
+      showOnce(error, this.run);
       throw error;
     } finally {
       if (--this.#pending === 0) for (const resolve of this.#ending) resolve();
@@ -178,7 +182,7 @@ class PoolLease extends Connections {
 
   /** @throws {ConnectionError} after end() or destroy() */
   checkOpen() {
-    if (this.refused !== undefined) throw this.refused;
+    if (this.refused !== undefined) throw again(this.refused);
   }
 
   /** Refuses later requests, and closes all connections when the earlier ones are over. */

@@ -66,7 +66,10 @@ class Pool extends Session {
           loan.revoke();
         }
       };
-      return handOut(this[LEASE].run(reset ? 'connection' : 'owned', options, lend, () => idempotent));
+      return handOut(
+        this[LEASE].run(reset ? 'connection' : 'owned', options, lend, () => idempotent),
+        true
+      );
     });
   }
 

@@ -94,16 +94,16 @@ const ENDS = 'connect, end, destroy, ref, unref, renew, close, sync, toJSON, can
 
 /**
  * The sessions that have the methods of Session: each runs a function with one.
- * @type {Object<string, function(function(Session), object?): Promise>}
+ * @type {Object<string, function(function(Session), object?, object?): Promise>} of a config, and options of a pool
  */
 const SESSIONS = {
   client: async (use, config) => use(await connected(config)),
-  pool: async (use, config) =>
-    use(endAfterTest(new Pool({ ...(await sharedServer()).config, ...config }, { size: 2 }))),
+  pool: async (use, config, options) =>
+    use(endAfterTest(new Pool({ ...(await sharedServer()).config, ...config }, { size: 2, ...options }))),
   transaction: async (use, config) => (await connected(config)).transaction(use),
-  'transaction of a pool': (use, config) => SESSIONS.pool(pool => pool.transaction(use), config),
+  'transaction of a pool': (use, ...given) => SESSIONS.pool(pool => pool.transaction(use), ...given),
   with: async (use, config) => use((await connected(config)).with({ application_name: 'with' })),
-  'with of a pool': (use, config) => SESSIONS.pool(pool => use(pool.with({ application_name: 'with' })), config)
+  'with of a pool': (use, ...given) => SESSIONS.pool(pool => use(pool.with({ application_name: 'with' })), ...given)
 };
 
 module.exports = { ENDS, SESSIONS, covered, table };

@@ -2,7 +2,7 @@
 
 // The errors of requests, and the stacks that they show.
 
-const { ConnectionError, PostgresError, TimeoutError, UsageError, isOurs } = require('../protocol');
+const { ConnectionError, PostgresError, UsageError, isOurs } = require('../protocol');
 const { beginningOf, withoutHidden } = require('./sql');
 
 /**
@@ -12,18 +12,28 @@ const { beginningOf, withoutHidden } = require('./sql');
 const OWN_ERRORS = 1000;
 
 /**
- * Records where a call comes from, for promises that go through callbacks, which hide the awaiting caller.
+ * Records where a call comes from, for streams, whose errors no code awaits.
  * @param {function} [hide] left out of the stack, with everything that it calls
- * @param {object} [caller] gets the stack
+ * @returns {{stack: string|undefined}}
  */
-function callerOf(hide, caller = {}) {
+function callerOf(hide) {
+  const caller = {};
   Error.captureStackTrace?.(caller, hide);
   return caller;
 }
 
+/** Whether an error's own stack says less than its caller: that of the library, or of a wrong value. */
+const hasCaller = error => isOurs(error) || error instanceof TypeError || error instanceof RangeError;
+
+/** Errors whose stacks show their callers. */
+const shown = new WeakSet();
+
 /** Gives an error the stack of its call. */
 function showCaller(error, caller) {
-  if (caller?.stack !== undefined) error.stack = caller.stack.replace(/^.*/, () => `${error.name}: ${error.message}`);
+  if (caller?.stack !== undefined && hasCaller(error)) {
+    error.stack = caller.stack.replace(/^.*/, () => `${error.name}: ${error.message}`);
+    shown.add(error);
+  }
   return error;
 }
 
@@ -74,8 +84,12 @@ const isCancelled = error => cancelled.has(error) || (error?.cause instanceof Er
 
 const nothing = () => {};
 
-/** Hands out a promise of what is more than a request: if cancel() makes it reject, it needs no handler. */
-function handOut(promise) {
+/**
+ * Hands out a promise of what is more than a request. Its error shows the function that awaits it. If cancel() makes it
+ * reject, it needs no handler.
+ * @param {boolean} [runsCode] it runs a function of the caller's, whose errors have shown where they come from
+ */
+function handOut(promise, runsCode = false) {
   const handedOut = handingOut();
   return handedOut;
 
@@ -83,6 +97,7 @@ function handOut(promise) {
     try {
       return await promise;
     } catch (error) {
+      if (isOurs(error) && !(runsCode && shown.has(error))) showAwaiting(error, handingOut);
       if (isCancelled(error)) handedOut.catch(nothing);
       throw error;
     }
@@ -90,7 +105,7 @@ function handOut(promise) {
 }
 
 /** Frames of this library and of Node.js, which are all that V8 shows if no code awaits a query. */
-const OWN_FRAME = /^ +at (?:async )?(?:PoolLease\.run|handingOut|Call\.|#?watch|process\.|node:)/;
+const OWN_FRAME = /^ +at (?:async )?(?:PoolLease\.run|Transaction\.|handingOut|Call\.|#?watch|process\.|node:)/;
 
 /**
  * Gives an error of a query the stack of the awaiting caller, else the beginning of its SQL.
@@ -102,15 +117,21 @@ function showAwaiting(error, hide) {
   const caller = callerOf(hide);
   const frames = caller.stack?.split('\n').slice(1) ?? []; // not every engine has them
   if (frames.some(line => !OWN_FRAME.test(line))) showCaller(error, caller);
-  else if (query !== undefined)
+  else if (query !== undefined && !shown.has(error))
     error.stack = `${name}: ${message}\n    in a query that no known code awaits: ${beginningOf(query)}`;
+}
+
+/** Gives an error of this library the stack of the awaiting caller, unless it has one. */
+function showOnce(error, hide) {
+  if (isOurs(error) && !shown.has(error)) showAwaiting(error, hide);
 }
 
 /** For a `.catch`: gives an error that a timer or a socket has made the stack of the awaiting function. */
 function rejectAgain(error) {
-  if (error instanceof PostgresError || error instanceof TimeoutError || error instanceof TypeError)
-    Error.captureStackTrace?.(error, rejectAgain);
-  throw again(error, rejectAgain);
+  const own = again(error);
+  if (isOurs(own)) showAwaiting(own, rejectAgain);
+  else if (own instanceof TypeError && !shown.has(own)) Error.captureStackTrace?.(own, rejectAgain);
+  throw own;
 }
 
 /**
@@ -206,8 +227,10 @@ function isStale({ code, routine }, parses) {
 
 /** An error of the input of a call, with the stack of the call: ten lines, see again(). */
 function ofInput(error, hide) {
-  if (isOurs(error) || error instanceof TypeError || error instanceof RangeError)
+  if (hasCaller(error)) {
     Error.captureStackTrace?.(error, hide);
+    shown.add(error);
+  }
   return error;
 }
 
@@ -277,6 +300,7 @@ module.exports = {
   rejectAgain,
   showAwaiting,
   showCaller,
+  showOnce,
   unhindered,
   withQuery
 };

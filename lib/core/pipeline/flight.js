@@ -10,7 +10,7 @@ const {
   nextState,
   unexpected
 } = require('../protocol');
-const { addHint, isCancelled, noteCancelled, showAwaiting, showCaller, withQuery } = require('./errors');
+const { addHint, isCancelled, noteCancelled, showAwaiting, withQuery } = require('./errors');
 
 const { ErrorResponse } = backend;
 
@@ -22,10 +22,9 @@ const PREPARED = 'PREPARE TRANSACTION would end what transaction() began: send B
  * Runs in a `.then`, where V8 can still add the awaiting caller to the stack, which was not there while the answer was
  * read.
  */
-function outcome({ error, caller, result, promise }) {
+function outcome({ error, result, promise }) {
   if (error === undefined) return result;
-  if (caller !== undefined) showCaller(error, caller);
-  else if (isOurs(error)) showAwaiting(error, outcome);
+  if (isOurs(error)) showAwaiting(error, outcome);
   if (isCancelled(error)) promise?.catch(() => {}); // not earlier: V8 shows no caller of a promise with two handlers
   throw error;
 }
@@ -100,7 +99,7 @@ class Flight {
       rejecting++;
       const cancelled = this.scope?.pipeline?.cancelled;
       const mayReject = cancelled !== undefined && (error === undefined || isCancelled(error)) ? cancelled : undefined;
-      const settled = { error, caller: this.caller, result, promise: this.promise };
+      const settled = { error, result, promise: this.promise };
       resolve(
         Promise.resolve(mayReject?.then(() => settled) ?? settled)
           .finally(() => {
@@ -317,7 +316,6 @@ Object.assign(Flight.prototype, {
   at: 0, // the index of the command that is being answered
   behind: undefined, // what is sent right behind it
   call: undefined, // that publishes it, see tracing.js
-  caller: undefined, // see callerOf
   commands: undefined, // if there are others than itself
   controlsBlock: false, // its text may begin or end a transaction block
   endsScope: false, // it ends the block of its scope, or a savepoint

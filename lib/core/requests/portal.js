@@ -1,29 +1,18 @@
 'use strict';
 
 const { AbortError, State, UsageError } = require('../protocol');
-const {
-  CloseRequest,
-  QueryRequest,
-  again,
-  callerOf,
-  copyDirection,
-  executionOf,
-  giveUp,
-  submitIn
-} = require('../pipeline');
+const { CloseRequest, QueryRequest, again, copyDirection, executionOf, giveUp, submitIn } = require('../pipeline');
 const { keep } = require('../options');
 
 /** One Execute of a portal, with Bind the first time. */
 class PortalStep extends QueryRequest {
   /**
    * @param {number} maxRows 0 for all
-   * @param {{stack: string}} caller see callerOf
    */
-  constructor(portal, maxRows, receiver, caller) {
+  constructor(portal, maxRows, receiver) {
     super(...portal.query, receiver);
     this.portal = portal;
     this.maxRows = maxRows;
-    this.caller = caller;
   }
 
   snapshot() {} // the portal has done it
@@ -115,12 +104,12 @@ class Portal {
    * @param {number} maxRows 0 for all
    * @returns {Promise} of the receiver, whose `cmd` is SUSPENDED while there may be more rows
    */
-  fetch(maxRows, receiver, limits, caller = callerOf(this.fetch)) {
+  fetch(maxRows, receiver, limits) {
     if (this.#last !== null) {
       this.#chained++;
       return this.#last.then(() => {
         this.#chained--;
-        return this.fetch(maxRows, receiver, limits, caller);
+        return this.fetch(maxRows, receiver, limits);
       });
     }
     if (!this.open) return Promise.reject(this.#exhausted());
@@ -133,7 +122,7 @@ class Portal {
       this.end(error).catch(() => {});
     };
     try {
-      const promise = submitIn((this.#step = new PortalStep(this, maxRows, receiver, caller)), this.scope, limits);
+      const promise = submitIn((this.#step = new PortalStep(this, maxRows, receiver)), this.scope, limits);
       this.#last = promise.then(answered, failed);
       // The last rows count only when COMMIT is answered.
       return promise.then(result =>

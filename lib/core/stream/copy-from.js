@@ -10,6 +10,7 @@ const {
   isCancelled,
   own,
   promised,
+  showCaller,
   submitIn,
   watchSignal,
   watchStall
@@ -32,6 +33,7 @@ const PIECES = 16;
 /** COPY … FROM STDIN as a stream that takes bytes, with rows split anywhere; or, with `columns`, objects and arrays. */
 class CopyFrom extends Writable {
   #begun; // the server takes data
+  #caller; // see callerOf
   #chunks = 0; // that the source has brought
   #encoder; // of rows
   #leave; // ends the wait for a connection
@@ -59,19 +61,17 @@ class CopyFrom extends Writable {
         this.#request = new CopyInRequest(text, begun, sent);
       });
     });
-    this.#request.caller = callerOf(CopyFrom);
+    this.#caller = callerOf(CopyFrom);
     if (stall_timeout > 0) this.#sent.then(() => this.#watchSource(stall_timeout));
     // pipeline() leaves the error of a destroyed stream uncaught.
-    const abort = error => this.destroy(error);
+    const abort = error => this.#fail(error);
     if (signal?.aborted) return void process.nextTick(abort, new AbortError('the query was aborted', signal.reason));
     if (signal !== undefined) this.once('close', watchSignal(signal, abort));
     const run = (scope, client, limits) => {
       if (this.destroyed) throw new AbortError('the stream was destroyed');
       // Behind BEGIN in one flight, pgcat stores the rows of a block that is rolled back, and Pgpool-II answers no
       // later query.
-      const begun =
-        scope.begin &&
-        submitIn(Object.assign(new CloseRequest(), { caller: this.#request.caller }), scope).catch(error => error);
+      const begun = scope.begin && submitIn(new CloseRequest(), scope).catch(error => error);
       // If the block has failed in front of it, for example by its settings, the error says why.
       return submitIn(this.#request, scope, { settings: limits.settings }).catch(async error => {
         throw (error.code === '25P02' && (await begun)) || error;
@@ -93,7 +93,12 @@ class CopyFrom extends Writable {
     ).then(({ rowCount }) => {
       this.rowCount = rowCount;
     });
-    this.#over.catch(error => this.destroy(error));
+    this.#over.catch(abort);
+  }
+
+  /** Its error shows the caller of copyFrom(). */
+  #fail(error) {
+    if (!this.destroyed) this.destroy(showCaller(error, this.#caller));
   }
 
   /** Ends the stream with its transaction, which cannot wait for the rest. */
@@ -109,7 +114,7 @@ class CopyFrom extends Writable {
     if (this.destroyed || this.writableEnded) return;
     const left = () => (this.writableLength > 0 ? NaN : -this.#chunks);
     const what = `the source of copyFrom brought nothing for ${time} ms (stall_timeout)`;
-    this.#unwatch = watchStall(time, left, () => this.destroy(new TimeoutError(what, { code: '57014', sent: true })));
+    this.#unwatch = watchStall(time, left, () => this.#fail(new TimeoutError(what, { code: '57014', sent: true })));
   }
 
   write(chunk, ...rest) {
@@ -141,7 +146,7 @@ class CopyFrom extends Writable {
     let chunks = entries.map(({ chunk }) => chunk);
     if (this.#encoder !== undefined) {
       for (const line of chunks) {
-        if (typeof line !== 'string') return callback(line);
+        if (typeof line !== 'string') return callback(showCaller(line, this.#caller));
         this.#lines += line;
       }
       if (this.#lines.length < PIECE) return callback();

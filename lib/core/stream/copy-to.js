@@ -8,7 +8,7 @@ const {
   decodeCopyResponse
 } = require('../protocol');
 const { CopyOutRequest } = require('../requests');
-const { callerOf, copyDirection, isCancelled } = require('../pipeline');
+const { callerOf, copyDirection, isCancelled, showCaller } = require('../pipeline');
 const { runInto } = require('./query-to');
 const { Sink } = require('./sink');
 const { Target } = require('./target');
@@ -49,8 +49,13 @@ class CopyTo extends Readable {
     };
     const caller = callerOf(CopyTo);
     const sink = new Sink(target, values, options.buffer);
-    const make = () => Object.assign(new CopyOutRequest(text, sink), { caller });
-    runInto(lease, sink, make, { ...options, signal, as: 'values' }).catch(error => this.destroy(error));
+    const make = () => new CopyOutRequest(text, sink);
+    runInto(lease, sink, make, { ...options, signal, as: 'values' }).catch(error => this.#fail(error, caller));
+  }
+
+  /** Its error shows the caller of copyTo(). */
+  #fail(error, caller) {
+    if (!this.destroyed) this.destroy(showCaller(error, caller));
   }
 
   /** Ends the stream with its transaction, which cannot wait for the reader. */
