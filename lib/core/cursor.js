@@ -1,7 +1,7 @@
 'use strict';
 
 const { RowReader, readingOf } = require('./rows');
-const { handOut, throwIfAborted } = require('./pipeline');
+const { callerOf, handOut, throwIfAborted } = require('./pipeline');
 
 /** The rows of a query in batches, as an async iterable. */
 class Cursor {
@@ -57,7 +57,8 @@ class Cursor {
     return handOut(
       this.#generator.next().finally(() => {
         this.#reading--;
-      })
+      }),
+      callerOf(this.next)
     );
   }
 

@@ -178,7 +178,7 @@ class Session extends EventEmitter {
       const mode = depth > 0 ? this.#mode : options;
       checkMode(options, mode);
       const make = (scope, end) => new TransactionSession(scope, depth + 1, mode, end);
-      return handOut(transaction(this.#lease, depth, make, work, options), true);
+      return handOut(transaction(this.#lease, depth, make, work, options), callerOf(this.transaction), true);
     });
   }
 

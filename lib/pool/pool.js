@@ -3,7 +3,7 @@
 const { CHANNELS, LEASE } = require('../core/internal');
 const { ConnectionError, PostgresError, Session, UsageError } = require('../..');
 const { NO_OPTIONS, checkNoMore, checkOptions } = require('../core/options');
-const { handOut, promised, unhindered } = require('../core/pipeline');
+const { callerOf, handOut, promised, unhindered } = require('../core/pipeline');
 const { PoolLease } = require('./pool-lease');
 const { Listening } = require('./listening');
 const { Loan } = require('./loan');
@@ -68,6 +68,7 @@ class Pool extends Session {
       };
       return handOut(
         this[LEASE].run(reset ? 'connection' : 'owned', options, lend, () => idempotent),
+        callerOf(this.connection),
         true
       );
     });

@@ -1,6 +1,7 @@
 'use strict';
 
 const assert = require('node:assert/strict');
+const path = require('node:path');
 const { PassThrough, Readable } = require('node:stream');
 const { pipeline } = require('node:stream/promises');
 const { ResponseCache } = require('../../lib/cache');
@@ -9,24 +10,57 @@ const { sharedServer } = require('../support');
 const { collector } = require('../support/kit');
 const { ENDS, SESSIONS, covered, table } = require('./kit');
 
-/** Failures, by the expression of a query, its values, and its options. */
+/** Failures, by the error's name and code, the expression of a query, its values, and its options. */
 const FAILURES = {
-  'a bad value': { expression: '$1', values: [new Map()] },
-  'a bad value deep inside': { expression: '$1', values: [[[[new Map()]]]] },
-  'an error of the server': { expression: '1 / 0' },
-  'a wrong option': { expression: '1', options: () => ({ nope: 1 }) },
-  'the loss of the connection': { expression: 'pg_terminate_backend(pg_backend_pid())' },
-  'a signal': { expression: 'pg_sleep(60)', options: () => ({ signal: AbortSignal.timeout(20) }) },
-  'a signal from before': { expression: '1', options: () => ({ signal: AbortSignal.abort() }) },
-  'a statement_timeout': { expression: 'pg_sleep(60)', options: () => ({ statement_timeout: 20 }) },
-  'a signal while it waits': { expression: '1', isWaiting: true, options: () => ({ signal: AbortSignal.timeout(20) }) },
+  'a bad value': { error: 'TypeError', expression: '$1', values: [new Map()] },
+  'a bad value deep inside': { error: 'TypeError', expression: '$1', values: [[[[new Map()]]]] },
+  'an error of the server': { error: 'PostgresError 22012', expression: '1 / 0' },
+  'an unknown column': { error: 'PostgresError 42703', expression: 'nope' },
+  'a COMMIT that fails': {
+    error: 'PostgresError 23505',
+    expression: '1',
+    table: 'stacks_once',
+    text: 'INSERT INTO stacks_once VALUES (1), (1) RETURNING id'
+  },
+  'a wrong option': { error: 'TypeError', expression: '1', options: () => ({ nope: 1 }) },
+  'the loss of the connection': {
+    error: 'ConnectionError 57P01',
+    expression: 'pg_terminate_backend(pg_backend_pid())'
+  },
+  'a signal': {
+    error: 'AbortError ABORT_ERR',
+    expression: 'pg_sleep(60)',
+    options: () => ({ signal: AbortSignal.timeout(20) })
+  },
+  'a signal from before': {
+    error: 'AbortError ABORT_ERR',
+    expression: '1',
+    options: () => ({ signal: AbortSignal.abort() })
+  },
+  'a statement_timeout': {
+    error: 'TimeoutError 57014',
+    expression: 'pg_sleep(60)',
+    options: () => ({ statement_timeout: 20 })
+  },
+  'a signal while it waits': {
+    error: 'AbortError ABORT_ERR',
+    expression: '1',
+    isWaiting: true,
+    options: () => ({ signal: AbortSignal.timeout(20) })
+  },
   'a statement_timeout while it waits': {
+    error: 'TimeoutError 57014',
     expression: '1',
     isWaiting: true,
     options: () => ({ statement_timeout: 20 })
   },
-  'the loss of the connection while it waits': { expression: '1', isWaiting: true, isLost: true },
-  acquire_timeout: { expression: '1', isWaiting: true }
+  'the loss of the connection while it waits': {
+    error: 'ConnectionError 57P01',
+    expression: '1',
+    isWaiting: true,
+    isLost: true
+  },
+  acquire_timeout: { error: 'TimeoutError 53300', expression: '1', isWaiting: true }
 };
 
 const request = () => new Request('http://localhost/');
@@ -38,7 +72,7 @@ const METHODS = {
   'query with a stream': (on, { text, values, options }) => on.query(text, values, { stream: collector(), ...options }),
   batch: (on, { text, values, options }) => on.batch([['SELECT 1'], [text, values]], options),
   simpleQuery: (on, { text, options }) => on.simpleQuery(text, options),
-  describe: (on, { text, options }) => on.describe(`${text}, nope`, options),
+  describe: (on, { text, options }) => on.describe(text, options),
   queryTo: (on, { text, values, options }) => on.queryTo(new PassThrough(), text, values, options),
   'respond with a Request': (on, { text, values, options }) => respond(on, request(), text, values, options),
   transaction: (on, { text, values, options }) =>
@@ -56,12 +90,12 @@ const METHODS = {
     for await (const row of on.cursor(text, values, options)) assert.fail(row);
   },
   copyTo: (on, { text, options }) => pipeline(on.copyTo(`COPY (${text}) TO STDOUT`, options), collector()),
-  copyFrom: (on, { expression, options }) =>
-    pipeline(['1\n'], on.copyFrom(`COPY stacks FROM STDIN WHERE (${expression}) IS NOT NULL`, options)),
-  'copyFrom with columns': (on, { expression, values, options }) =>
+  copyFrom: (on, { expression, table: name, options }) =>
+    pipeline(['1\n1\n'], on.copyFrom(`COPY ${name} FROM STDIN WHERE (${expression}) IS NOT NULL`, options)),
+  'copyFrom with columns': (on, { expression, table: name, values, options }) =>
     pipeline(
       Readable.from([[1], values ?? [1]]),
-      on.copyFrom(`COPY stacks FROM STDIN${values ? '' : ` WHERE (${expression}) IS NOT NULL`}`, {
+      on.copyFrom(`COPY ${name} FROM STDIN${values ? '' : ` WHERE (${expression}) IS NOT NULL`}`, {
         columns: ['id'],
         ...options
       })
@@ -72,7 +106,7 @@ const METHODS = {
 const ALL_SESSIONS = {
   client: SESSIONS.client,
   pool: SESSIONS.pool,
-  transaction: SESSIONS['transaction of a pool'],
+  'inside a transaction': SESSIONS['transaction of a pool'],
   with: SESSIONS['with of a pool'],
   cache: (use, ...given) => SESSIONS.pool(pool => use(new ResponseCache(pool), pool), ...given)
 };
@@ -96,6 +130,16 @@ async function occupied(owner, isLost, work) {
   await occupant.catch(error => assert.ok(isLost, error));
 }
 
+/** Methods that run a function. */
+const RUN_CODE = ['transaction without await', 'connection'];
+
+/** No code in these entries awaits, and no stream shows its call. */
+const WITHOUT_AWAIT = Object.fromEntries(
+  Object.entries(METHODS).filter(([name]) => !/^(?:transaction|commit|cursor|loop .*|copy.*)$/.test(name))
+);
+
+const LIB = `${path.join(__dirname, '../../lib')}${path.sep}`;
+
 const lacking = (method, sessions) => sessions.map(session => [`${method}, ${session}`, `${session} has no ${method}`]);
 const others = names => Object.keys(ALL_SESSIONS).filter(name => !names.includes(name));
 const OF_CACHE = ['query', 'query with an option', 'queryTo', 'respond with a Request'];
@@ -104,13 +148,14 @@ describe('Stacks', () => {
   before(async () => {
     const server = await sharedServer();
     await server.sql('CREATE TABLE IF NOT EXISTS stacks (id int)');
+    await server.sql('CREATE TABLE IF NOT EXISTS stacks_once (id int UNIQUE DEFERRABLE INITIALLY DEFERRED)');
   });
 
   table(
     'A stack names the caller that awaits:',
     { method: METHODS, session: ALL_SESSIONS, failure: FAILURES },
-    async (ask, session, { expression, values, options, isWaiting, isLost }, [, , failure]) => {
-      const given = { expression, text: `SELECT ${expression}`, values, options: options?.() };
+    async (ask, session, { error: expected, options, isWaiting, isLost, ...query }, [, , failure]) => {
+      const given = { table: 'stacks', text: `SELECT ${query.expression}`, ...query, options: options?.() };
       async function readsUsers(on) {
         await ask(on, given);
       }
@@ -127,14 +172,15 @@ describe('Stacks', () => {
       };
       const ended = session(use, {}, { size: 1, acquire_timeout: failure === 'acquire_timeout' ? 100 : 1000 });
       await ended.catch(reason => assert.ok(error, reason)); // the transaction has failed as well
+      const { name, code } = error;
+      assert.equal(code === undefined ? name : `${name} ${code}`, expected);
       // Node.js shows ten frames, Mocha all.
       assert.match(error.stack.split('\n').slice(0, 11).join('\n'), /readsUsers/, error.stack);
       assert.ok(error.stack.startsWith(`${error.name}: ${error.message}`), 'the stack has another message');
     },
     Object.fromEntries([
       ...['a bad value', 'a bad value deep inside'].flatMap(name => [
-        [`transaction without await, ${name}`, 'the stack shows the function that was given to transaction()'],
-        [`respond with a Request, ${name}`, 'ten frames end in respond()']
+        [`transaction without await, ${name}`, 'the stack shows the function that was given to transaction()']
       ]),
       ...['a signal while it waits', 'a statement_timeout while it waits'].map(name => [
         `commit, ${name}`,
@@ -143,13 +189,56 @@ describe('Stacks', () => {
       ...lacking('connection', others(['pool'])),
       ...['a signal', 'a statement_timeout'].map(name => [
         `connection, ${name}`,
-        'they limit the wait for a client alone'
+        'its signal ends the wait for a client alone'
       ]),
+      ['connection, a statement_timeout while it waits', 'it has no statement_timeout'],
+      ['simpleQuery, with', 'its texts have no settings'],
+      ['inside a transaction, a COMMIT that fails', 'it fails later'],
+      ['cache, a COMMIT that fails', 'it is read-only'],
+      ...['cursor', 'loop over a cursor', 'copyTo', 'copyFrom', 'copyFrom with columns'].flatMap(name => [
+        [`${name}, a statement_timeout`, 'it has none'],
+        [`${name}, a statement_timeout while it waits`, 'it has none']
+      ]),
+      ...['simpleQuery', 'describe', 'copyTo', 'copyFrom'].flatMap(name => [
+        [`${name}, a bad value`, 'it has no values'],
+        [`${name}, a bad value deep inside`, 'it has no values']
+      ]),
+      ...[
+        'an error of the server',
+        'a COMMIT that fails',
+        'the loss of the connection',
+        'a signal',
+        'a statement_timeout'
+      ].map(name => [`describe, ${name}`, 'it executes nothing']),
       ...Object.keys(METHODS)
         .filter(name => !OF_CACHE.includes(name) && name !== 'connection')
         .flatMap(name => lacking(name, ['cache'])),
-      ...lacking('acquire_timeout', ['client', 'transaction']),
+      ...lacking('acquire_timeout', ['client', 'inside a transaction']),
       ...lacking('the loss of the connection while it waits', ['pool', 'with', 'cache'])
+    ])
+  );
+
+  table(
+    'A stack that no code awaits has the SQL, and the caller of what runs a function:',
+    { method: WITHOUT_AWAIT, session: ALL_SESSIONS },
+    (ask, session, [method]) =>
+      session(async on => {
+        const [error] = await new Promise(resolve => {
+          (function forgetsUsers() {
+            ask(on, { text: 'SELECT nope' }).then(assert.fail, thrown => resolve([thrown]));
+          })();
+        });
+        assert.match(error.stack, /^ +in a query that no known code awaits: SELECT nope$/m);
+        const frame = error.stack.split('\n').find(line => /^ +at /.test(line));
+        assert.equal(frame?.includes(LIB) ?? false, false, error.stack);
+        if (RUN_CODE.includes(method)) assert.match(error.stack, /forgetsUsers/);
+      }).catch(error => assert.equal(error.code, '25P02', error.stack)), // of the transaction around it
+    Object.fromEntries([
+      ...Object.keys(WITHOUT_AWAIT)
+        .filter(name => !OF_CACHE.includes(name) && name !== 'connection')
+        .flatMap(name => lacking(name, ['cache'])),
+      ...lacking('connection', others(['pool'])),
+      ['simpleQuery, with', 'its texts have no settings']
     ])
   );
 
@@ -159,20 +248,4 @@ describe('Stacks', () => {
     'startQuery, getResults, copyData, copyDone, copyFail': 'steps of kig/quickgres 0.4: test/core/steps.test.js',
     [ENDS]: 'they have no result'
   });
-});
-
-describe('The stack of a COMMIT that fails', () => {
-  for (const [name, session] of Object.entries(SESSIONS))
-    if (!name.startsWith('transaction'))
-      it(`names the caller of transaction(): ${name}`, async () => {
-        async function buysTwice(on) {
-          await on.transaction(async tx => {
-            await tx.query('CREATE TEMP TABLE bought (id int UNIQUE DEFERRABLE INITIALLY DEFERRED) ON COMMIT DROP');
-            await tx.query('INSERT INTO bought VALUES (1), (1)');
-          });
-        }
-        await session(on =>
-          assert.rejects(buysTwice(on), error => error.code === '23505' && /buysTwice/.test(error.stack))
-        );
-      });
 });

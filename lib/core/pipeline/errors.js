@@ -87,9 +87,10 @@ const nothing = () => {};
 /**
  * Hands out a promise of what is more than a request. Its error shows the function that awaits it. If cancel() makes it
  * reject, it needs no handler.
- * @param {boolean} [runsCode] it runs a function of the caller's, whose errors have shown where they come from
+ * @param {{stack: string}} [called] see callerOf
+ * @param {boolean} [runsCode] it runs a function of the caller's, whose errors keep their stacks
  */
-function handOut(promise, runsCode = false) {
+function handOut(promise, called, runsCode = false) {
   const handedOut = handingOut();
   return handedOut;
 
@@ -97,28 +98,39 @@ function handOut(promise, runsCode = false) {
     try {
       return await promise;
     } catch (error) {
-      if (isOurs(error) && !(runsCode && shown.has(error))) showAwaiting(error, handingOut);
+      if (shown.has(error) ? !runsCode : isOurs(error)) showAwaiting(error, handingOut, called);
       if (isCancelled(error)) handedOut.catch(nothing);
       throw error;
     }
   }
 }
 
-/** Frames of this library and of Node.js, which are all that V8 shows if no code awaits a query. */
-const OWN_FRAME = /^ +at (?:async )?(?:PoolLease\.run|Transaction\.|handingOut|Call\.|#?watch|process\.|node:)/;
+/** The folder of this library; unknown in a bundle, whose file has the program's code as well. */
+const FOLDER = /^.*[\\/]lib[\\/](?=core(?:[\\/]pipeline[\\/]errors)?\.js$)/.exec(
+  typeof __filename === 'string' ? __filename : ''
+)?.[0];
+
+/** Frames of V8 and of Node.js. */
+const OF_RUNTIME = /^ +at (?:async )?(?:Promise\.|process\.|.*\bnode:)/;
+
+/** Whether a line of a stack is code of the caller's. */
+const isCallers = line => !OF_RUNTIME.test(line) && !(FOLDER && line.includes(FOLDER));
 
 /**
- * Gives an error of a query the stack of the awaiting caller, else the beginning of its SQL.
+ * Gives an error of a query the stack of the awaiting caller; if no code awaits it, the beginning of its SQL, and the
+ * stack of the call if that is known.
  * @param {function} hide left out
+ * @param {{stack: string}} [called] see callerOf
  */
-function showAwaiting(error, hide) {
+function showAwaiting(error, hide, called) {
   const { name, message, query } = error;
   // Deno prints the frames that were captured for the error itself, whatever its stack is.
   const caller = callerOf(hide);
   const frames = caller.stack?.split('\n').slice(1) ?? []; // not every engine has them
-  if (frames.some(line => !OWN_FRAME.test(line))) showCaller(error, caller);
-  else if (query !== undefined && !shown.has(error))
-    error.stack = `${name}: ${message}\n    in a query that no known code awaits: ${beginningOf(query)}`;
+  if (frames.some(isCallers)) return showCaller(error, caller);
+  if (shown.has(error) || (query === undefined && called === undefined)) return;
+  const what = query === undefined ? '' : `\n    in a query that no known code awaits: ${beginningOf(query)}`;
+  error.stack = `${name}: ${message}${what}${called?.stack?.replace(/^.*/, '') ?? ''}`;
 }
 
 /** Gives an error of this library the stack of the awaiting caller, unless it has one. */

@@ -92,10 +92,12 @@ function encoderOf(options, text, common) {
  * Runs a query at the target's turn, and waits until the target has taken the result.
  * @param {function(): Request} make makes the request, again after a loss
  * @param {object} options those of queryTo or of query, see finish
+ * @throws {TypeError} for a wrong value
  */
-async function runInto(lease, sink, make, options) {
+const runInto = (lease, sink, make, options) => runRequest(lease, sink, make(), make, options);
+
+async function runRequest(lease, sink, request, make, options) {
   const { target } = sink;
-  let request = make();
   let stop; // ends the wait for a connection, then the request
   // Retry only if not one byte was written.
   const mayRepeat = error =>
