@@ -2,9 +2,9 @@
 
 const assert = require('node:assert/strict');
 const { PassThrough } = require('node:stream');
-const { pipeline } = require('node:stream/promises');
+const { finished, pipeline } = require('node:stream/promises');
 const { runInNewContext } = require('node:vm');
-const { Client } = require('../..');
+const { Client, RowReader } = require('../..');
 const { ResponseCache } = require('../../lib/cache');
 const { isList, keyOf, listText, snapshot } = require('../../lib/core/protocol');
 const { sql } = require('../../lib/sql');
@@ -138,6 +138,89 @@ table(
     )
 );
 
+const ALL = 'SELECT $1::json AS l, $2::text AS c, $3::bytea AS b';
+
+/** Each begins what sends values, which change right behind the call, and resolves to the row that the server makes of them. */
+const READ = {
+  async query(session, values, change) {
+    const asked = session.query(ALL, values);
+    change();
+    return (await asked).rows[0];
+  },
+  async 'query into a stream'(session, values, change) {
+    const stream = new RowReader({ decode: true });
+    const asked = session.query(ALL, values, { stream });
+    change();
+    await asked;
+    return stream.rows[0];
+  },
+  async batch(session, values, change) {
+    const asked = session.batch([['SELECT 1'], [ALL, values]]);
+    change();
+    return (await asked)[1].rows[0];
+  },
+  async cursor(session, values, change) {
+    const cursor = session.cursor(ALL, values);
+    change();
+    for await (const row of cursor) return row;
+  },
+  async queryTo(session, values, change) {
+    const target = new PassThrough();
+    const asked = session.queryTo(target, ALL, values, { as: 'json' });
+    change();
+    await asked;
+    const [{ l, c, b }] = JSON.parse(target.read().toString());
+    return { l, c, b: Buffer.from(b.slice(2), 'hex') };
+  },
+  commit: (session, values, change) =>
+    session.transaction(async tx => {
+      const asked = tx.commit(ALL, values);
+      change();
+      return (await asked).rows[0];
+    }),
+  async cache(session, values, change) {
+    const asked = new ResponseCache(await connected()).query(ALL, values);
+    change();
+    return (await asked).rows[0];
+  },
+  copyFrom: (session, values, change) =>
+    session.transaction(async tx => {
+      await tx.query('CREATE TEMP TABLE read (l text, c text, b bytea) ON COMMIT DROP');
+      const stream = tx.copyFrom('COPY read FROM STDIN', { columns: ['l', 'c', 'b'] });
+      const over = finished(stream);
+      stream.write([{ l: values[0] }, ...values.slice(1)]);
+      change();
+      stream.end();
+      await over;
+      return (await tx.query("SELECT l::json -> 'l' AS l, c, b FROM read")).rows[0];
+    })
+};
+
+table(
+  'Values are read once, at the call',
+  { method: READ, session: SESSIONS },
+  (ask, inSession) =>
+    inSession(async session => {
+      let reads = 0;
+      const list = [1, new Date(0), [2]];
+      const bytes = Buffer.from('a');
+      const values = [list, { toJSON: () => ++reads }, bytes];
+      const { l, c, b } = await ask(session, values, () => {
+        list[2].push(3);
+        list[1].setTime(1);
+        list.length = 4;
+        bytes.fill(0);
+        values[1] = 'changed';
+      });
+      assert.deepEqual([l, String(c), String(b)], [[1, '1970-01-01T00:00:00.000Z', [2]], '1', 'a']);
+      assert.equal(reads, 1);
+    }),
+  {
+    'cursor, with': 'settings end with their query',
+    'cursor, with of a pool': 'settings end with their query'
+  }
+);
+
 describe('Values', () => {
   covered(METHODS, {
     'simpleQuery, with, describe, copyTo, listen, connection, copyData, copyDone, copyFail': 'they take no values',
@@ -145,31 +228,21 @@ describe('Values', () => {
     [ENDS]: 'they take no values'
   });
 
-  it('are read once, at the call', async () => {
+  it('are no pieces of sql in a row of copyFrom, nor is a row one: the error says what to pass', async () => {
     const client = await connected();
-    let reads = 0;
-    const counted = { toJSON: () => ++reads };
-    const cache = new ResponseCache(await connected());
-    const list = [1, new Date(0), [2]];
-    const bytes = Buffer.from('a');
-    const text = 'SELECT $1::json AS l, $2::text AS c, $3::bytea AS b';
-    const asks = [
-      client.query(text, [list, counted, bytes]),
-      client.batch([[text, [list, counted, bytes]]]).then(([result]) => result),
-      cache.query(text, [list, counted, bytes])
-    ];
-    const before = structuredClone(list);
-    list[2].push(3);
-    list[1].setTime(1);
-    list.length = 3;
-    bytes.fill(0);
-    const results = await Promise.all(asks);
-    for (const { rows } of results) assert.deepEqual(rows[0].l, JSON.parse(JSON.stringify(before)));
-    assert.deepEqual(
-      results.map(({ rows }) => String(rows[0].b)),
-      ['a', 'a', 'a']
-    );
-    assert.equal(reads, asks.length);
+    await client.query('CREATE TEMP TABLE pieces_copied (v json)');
+    const copy = async row => {
+      const stream = client.copyFrom('COPY pieces_copied FROM STDIN', { columns: ['v'] });
+      stream.end(row);
+      await finished(stream);
+    };
+    for (const theirs of [sql, THEIRS])
+      for (const [row, message] of [
+        [[theirs.json([1])], /^row 0, column v: .*pass JSON\.stringify\(value\)$/],
+        [theirs`1`, /^row 0: .*COPY takes values and no SQL$/]
+      ])
+        await assert.rejects(copy(row), { name: 'TypeError', message });
+    await copy([JSON.stringify([1])]);
   });
 
   it('are read where a piece of sql is made', async () => {
