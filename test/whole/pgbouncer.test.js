@@ -4,7 +4,7 @@ const assert = require('node:assert/strict');
 const { once } = require('node:events');
 const { setTimeout: sleep } = require('node:timers/promises');
 const { pipeline } = require('node:stream/promises');
-const { startPgBouncer, skipUnless } = require('pg-test-fixtures');
+const { startPgBouncer, startProxy, skipUnless } = require('pg-test-fixtures');
 const { Client, AbortError } = require('../..');
 const { Pool } = require('../../lib/pool');
 const pg = require('../../lib/pg');
@@ -435,6 +435,49 @@ describe('What a mode of PgBouncer cannot carry', () => {
     process.off('warning', listen);
     assert.equal(warnings.filter(message => message.includes('statement_cache: 0')).length, 1);
     await Promise.all(pools.map(pool => pool.end()));
+  });
+
+  it('in transaction mode are requests in flight together: at a loss the one that was written is sent, the others are not', async () => {
+    const target = await sharedServer();
+    await through('transaction');
+    const proxy = await startProxy({ target: bouncers[0] });
+    afterTest(() => proxy.stop());
+    await target.sql('CREATE TABLE IF NOT EXISTS pooled_once (i int); TRUNCATE pooled_once');
+    const config = { ...bouncers[0].config, port: proxy.port };
+    const SESSIONS = {
+      client: new Client(config),
+      pool: new Pool(config, { size: 1 }),
+      transaction: new Client(config),
+      'pool of quickgres/pg': new pg.Pool({ ...config, max: 1 })
+    };
+    const running =
+      "SELECT FROM pg_stat_activity WHERE query LIKE 'INSERT INTO pooled_once%' AND wait_event = 'PgSleep'";
+    for (const [name, session] of Object.entries(SESSIONS)) {
+      if (session instanceof Client) await session.connect();
+      session.on?.('error', () => {});
+      await Promise.all([1, 2, 3].map(() => session.query('SELECT 1'))); // it is known now that there is one at a time
+      const insert = (tx, i) => tx.query(`INSERT INTO pooled_once SELECT ${i} FROM pg_sleep(${i === 1 ? 60 : 0})`);
+      const insertAll = tx => [1, 2, 3].map(i => insert(tx, i));
+      const asked =
+        name === 'transaction'
+          ? await new Promise(resolve => void session.transaction(tx => resolve(insertAll(tx))).catch(() => {}))
+          : insertAll(session);
+      const over = Promise.allSettled(asked);
+      await until(async () => (await target.sql(running)).length > 0, 'the INSERT to run');
+      for (const connection of proxy.open) connection.reset();
+      const sent = (await over).map(({ status, reason }) => reason?.sent ?? status);
+      // A pool repeats what was not sent.
+      const isPool = name.includes('pool');
+      assert.deepEqual(sent, isPool ? [true, 'fulfilled', 'fulfilled'] : [true, false, false], name);
+      const rows = await target.sql('SELECT i FROM pooled_once WHERE i > 1');
+      assert.equal(rows.length, isPool ? 2 : 0);
+      await target.sql(
+        `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'INSERT INTO pooled_once%'`
+      );
+      await target.sql('TRUNCATE pooled_once');
+      await session.end().catch(() => {});
+    }
+    await target.sql('DROP TABLE pooled_once');
   });
 
   it('in transaction mode is what belongs to a session', async () => {
