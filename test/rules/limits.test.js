@@ -8,7 +8,8 @@ const pg = require('../../lib/pg');
 const { Pool } = require('../../lib/pool');
 const { sharedServer } = require('../support');
 const { afterTest, endAfterTest } = require('../support/hooks');
-const { table } = require('./kit');
+const { collector } = require('../support/kit');
+const { SESSIONS, table } = require('./kit');
 
 /** Milliseconds: a limit, and for how long the program is busy, while the answer arrives. */
 const LIMIT = 200;
@@ -16,15 +17,15 @@ const BUSY = 500;
 
 const ANSWERED = 'SELECT 1 AS one FROM pg_sleep(0.02)';
 
-function work() {
-  for (const end = performance.now() + BUSY; performance.now() < end;);
+function work(time = BUSY) {
+  for (const end = performance.now() + time; performance.now() < end;);
 }
 
 /** When the program is busy: from where it works. */
 const TIMES = {
-  'an immediate': () => void setImmediate(work),
-  'a timer': () => void setTimeout(work, 1),
-  'the same tick': () => process.nextTick(work)
+  'an immediate': () => void setImmediate(work, BUSY),
+  'a timer': () => void setTimeout(work, 1, BUSY),
+  'the same tick': () => process.nextTick(work, BUSY)
 };
 
 const config = async more => ({ ...(await sharedServer()).config, ...more });
@@ -132,6 +133,24 @@ const LIMITS = {
   }
 };
 
+/** Milliseconds of the limit of a method, which is passed while the program is busy for twice that. */
+const SHORT = 80;
+const short = { statement_timeout: SHORT };
+
+/** Methods that have a statement_timeout: each resolves when its answer has come. */
+const METHODS = {
+  query: session => session.query(ANSWERED, [], short),
+  'query alone': session => session.query(ANSWERED, [], { ...short, alone: true }),
+  'query into a stream': session => session.query(ANSWERED, [], { ...short, stream: collector() }),
+  queryTo: session => session.queryTo(collector(), ANSWERED, [], short),
+  batch: session => session.batch([['SELECT 2'], [ANSWERED]], short),
+  simpleQuery: session => session.simpleQuery(ANSWERED, short),
+  describe: session => session.describe(ANSWERED, short),
+  transaction: session => session.transaction(tx => tx.query(ANSWERED), short),
+  commit: session => session.transaction(tx => tx.commit(ANSWERED, [], short)),
+  'a query of a transaction': session => session.transaction(tx => tx.query(ANSWERED, [], short))
+};
+
 describe('Limits', function () {
   this.timeout(30000);
   table(
@@ -142,6 +161,22 @@ describe('Limits', function () {
       busy();
       const result = await asked;
       if (result !== undefined) assert.equal(result.rows?.[0].one ?? 1, 1);
+    }
+  );
+
+  table(
+    'A limit of a method that passes while the program is busy loses nothing that has arrived',
+    { METHODS, SESSIONS },
+    (ask, use) =>
+      use(async session => {
+        await session.query('SELECT 1');
+        const asked = ask(session);
+        setImmediate(work, 2 * SHORT);
+        await asked;
+      }),
+    {
+      'simpleQuery, with': 'a session made by with() has none',
+      'simpleQuery, with of a pool': 'a session made by with() has none'
     }
   );
 });
