@@ -144,7 +144,7 @@ async function ask(session, config, values, { binary, query_timeout, statement_c
       return results.length === 1 ? results[0] : results;
     }
     const stream = isEmitted ? new EmittingReader(emitter, decode) : undefined;
-    const prepared = Array.from(values ?? [], prepareValue); // a hole is NULL
+    const prepared = values ? [...values].map(prepareValue) : []; // a hole is NULL
     const options = {
       decode: stream ? undefined : decode,
       stream,
@@ -336,7 +336,7 @@ class Submission extends EventEmitter {
     this.text = text;
   }
   bind({ values }) {
-    this.values = Array.from(values ?? [], prepareValue);
+    this.values = [...(values ?? [])].map(prepareValue);
   }
   describe() {}
   flush() {}
