@@ -156,9 +156,6 @@ function checkNoMore(given, count, form) {
   if (at >= 0) throw new TypeError(`argument ${at + 1} is ${kindOf(given[at])}, which would be ignored: write ${form}`);
 }
 
-/** Whether a value is immutable and can be sent. */
-const isPlain = value => typeof value === 'number' || (typeof value === 'string' && !value.includes('\0'));
-
 /**
  * Checks a query that has to wait.
  * @returns {Array|object} a copy of the values, since the caller may change them
@@ -166,7 +163,7 @@ const isPlain = value => typeof value === 'number' || (typeof value === 'string'
 function keep(text, values) {
   checkText(text, 'text');
   checkValues(values);
-  return Array.isArray(values) && values.every(isPlain) ? values.slice() : snapshot(values);
+  return snapshot(values);
 }
 
 /** @returns {number} the value; throws a TypeError unless it fits */

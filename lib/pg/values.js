@@ -3,7 +3,7 @@
 // Parameter values as node-postgres converts them, quoting, and `defaults`.
 
 const { array } = require('../..');
-const { isDate, quoted: escapeIdentifier, timestampText } = require('../core/protocol');
+const { inYear, isDate, quoted: escapeIdentifier } = require('../core/protocol');
 const { bytesOf, types } = require('./types');
 
 const defaults = {
@@ -26,6 +26,16 @@ const defaults = {
     types.setTypeParser(1016, text => types.arrayParser.create(text, parse).parse());
   }
 };
+
+/** Milliseconds of 400 years, after which dates repeat. */
+const CYCLE = 146097 * 86400000;
+
+/** A time in milliseconds, perhaps beyond those of a Date. */
+function timestampText(time, zone) {
+  const cycles = Math.floor(time / CYCLE); // since 1970
+  const text = new Date(time - cycles * CYCLE).toISOString();
+  return inYear(Number(text.slice(0, 4)) + 400 * cycles, text.slice(4, -1) + zone);
+}
 
 const two = number => String(number).padStart(2, '0');
 

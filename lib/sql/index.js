@@ -87,10 +87,13 @@ function piece(strings, parts = [], columns = undefined) {
     size = strings.length;
   for (const part of parts) {
     const nested = Piece.node(part);
-    isEmpty &&= nested?.isEmpty === true;
-    isRenamed ||= nested?.renamed !== undefined;
-    parameters += nested === undefined ? 1 : nested.parameters;
-    if (nested !== undefined) size += nested.size;
+    if (nested?.isEmpty !== true) isEmpty = false;
+    if (nested === undefined) parameters++;
+    else {
+      isRenamed ||= nested.renamed !== undefined;
+      parameters += nested.parameters;
+      size += nested.size;
+    }
   }
   isEmpty &&= strings.every(isBlank);
   if (parameters > 65535)
@@ -145,16 +148,14 @@ function stringsFor(names, stringsOf) {
   return [strings, isCamel ? stringsOf(names.map(name => quoted(snake(name)))) : undefined];
 }
 
+/** @returns {Array} the pieces of a list that are not empty */
 function piecesOf(list, what) {
-  const pieces = listOf(list, what);
-  const wrong = pieces.findIndex(each => !isPiece(each));
-  return wrong < 0
-    ? pieces.filter(each => !Piece.node(each).isEmpty)
-    : refuse(
-        `${what}[${wrong}]`,
-        pieces[wrong],
-        'it must be a piece: sql`${value}` for a value, sql.empty for nothing'
-      );
+  return listOf(list, what).filter((each, index) => {
+    const node = Piece.node(each);
+    if (node !== undefined) return !node.isEmpty;
+    const hint = 'it must be a piece: sql`${value}` for a value, sql.empty for nothing';
+    return refuse(`${what}[${index}]`, each, hint);
+  });
 }
 
 /** @param {function(): string} what its name in an error */
@@ -164,16 +165,11 @@ function checkObject(object, what) {
   if (isRow(object)) refuse(what(), object, 'it is a row of a result: pass its toObject()');
 }
 
-/** @returns {string[]} the columns of an object; throws a TypeError */
-function columnsOf(object, what) {
-  checkObject(object, what);
-  return Object.keys(object);
-}
-
 /** @returns {string[]} the given columns, or an object's own */
 function namesOf(object, columns, what) {
   if (columns !== undefined) return listOf(columns, 'columns', 1);
-  const names = columnsOf(object, what);
+  checkObject(object, what);
+  const names = Object.keys(object);
   if (names.length === 0) throw new TypeError(`${what()} has no properties, whose names would be the columns`);
   return names;
 }
@@ -184,7 +180,6 @@ function namesOf(object, columns, what) {
  * @param {string} hint for a column that is missing, or undefined
  */
 function addCells(parts, object, columns, what, hint) {
-  checkObject(object, what);
   for (let i = 0; i < columns.length; i++) {
     const name = columns[i];
     const value = Object.hasOwn(object, name) ? object[name] : undefined; // inherited properties are no columns
@@ -263,8 +258,9 @@ sql.values = (list, columns) => {
   const parts = [piece(head, [], snakes)];
   rows.forEach((row, index) => {
     const what = () => `rows[${index}]`;
-    const other = columns === undefined && columnsOf(row, what).find(name => !Object.hasOwn(rows[0], name));
-    if (typeof other === 'string')
+    checkObject(row, what);
+    const other = columns === undefined ? Object.keys(row).find(name => !Object.hasOwn(rows[0], name)) : undefined;
+    if (other !== undefined)
       throw new TypeError(`column ${JSON.stringify(other)} of ${what()} is not in rows[0]: name the columns`);
     addCells(parts, row, names, what, 'pass null for NULL, or sql`DEFAULT` for the default of the column');
   });
@@ -275,6 +271,7 @@ sql.values = (list, columns) => {
 
 sql.set = (object, columns) => {
   const what = () => 'the object';
+  checkObject(object, what);
   const names = namesOf(object, columns, what);
   const [strings, snakes] = stringsFor(names, all => [
     ...all.map((name, index) => `${index === 0 ? '' : ', '}${name} = `),

@@ -8,7 +8,10 @@ class Money {
 }
 
 /** Nested lists: `depth` levels of one element around a value. */
-const nested = (G, depth, value) => (depth === 0 ? value : G.Array.of(nested(G, depth - 1, value)));
+function nested(G, depth, value = G.Array.of()) {
+  for (let i = 0; i < depth; i++) value = G.Array.of(value);
+  return value;
+}
 
 const date = (G, ...given) => {
   const made = new G.Date(0);
@@ -84,6 +87,7 @@ const KINDS = {
     G => G.Array.of('a"b\\c', '', 'NULL', '{}', 'ä,b'),
     '{"a\\"b\\\\c","","NULL","{}","ä,b"}'
   ],
+  'a list of strings with control characters': ['text[]', G => G.Array.of('a\tb\n', '\x7f😀'), '{"a\tb\n",\x7f😀}'],
   'an empty list': ['int[]', G => new G.Array(), '{}'],
   'a list of empty lists': ['int[]', G => nested(G, 2, G.Array.of()), '{}'],
   'a nested list': ['int[]', G => G.Array.of(G.Array.of(1, 2), G.Array.of(3, null)), '{{1,2},{3,NULL}}'],
@@ -104,6 +108,12 @@ const KINDS = {
     },
     /nested deeper than/
   ],
+  'a list of ten thousand levels': ['int[]', G => nested(G, 10000), /nested deeper than/],
+  'a list of a Proxy of a Date': ['timestamptz[]', G => G.Array.of(new Proxy(new G.Date(0), {})), /\[0\] is .*Date/],
+  'a Proxy of a list': ['int[]', G => new Proxy(G.Array.of(1, 2), {}), '{1,2}'],
+  'a SharedArrayBuffer': ['bytea', G => new G.SharedArrayBuffer(1), /SharedArrayBuffer: pass Buffer\.from\(value\)/],
+  'bytes of a SharedArrayBuffer': ['bytea', G => new G.Uint8Array(new G.SharedArrayBuffer(2)), '\\x0000'],
+  'a BigInt64Array': ['int8[]', G => new G.BigInt64Array(1), /BigInt64Array: pass \[\.\.\.value\] as an array/],
   undefined: ['text', () => undefined, /undefined: pass null for NULL/],
   'a function': ['text', G => new G.Function(), /a function: call it/],
   'a symbol': ['text', () => Symbol('a'), /a symbol: pass String\(value\)/],
@@ -137,6 +147,13 @@ const KINDS = {
   'an object with a bigint': ['jsonb', G => G.Object.assign(new G.Object(), { a: 1n }), /BigInt/],
   'a null byte': ['text', () => 'a\0', /null byte at 1/],
   'a null byte in a list': ['text[]', G => G.Array.of('a\0'), /null byte at 1/],
+  'half of a surrogate pair': ['text', () => 'a\ud83d', /half of a surrogate pair at 1/],
+  'half of a surrogate pair behind many characters': [
+    'text',
+    () => `${'😀'.repeat(20)}\udc00b`,
+    /half of a surrogate pair at 40/
+  ],
+  'half of a surrogate pair in a list': ['text[]', G => G.Array.of('\ud83da'), /half of a surrogate pair at 0/],
   ...(Temporal && {
     'an Instant': [
       'timestamptz',
@@ -194,7 +211,11 @@ const JSON_LISTS = {
   'a list of ten levels': G => nested(G, 10, 'x'),
   'a list of Dates': G => G.Array.of(new G.Date(0), date(G, -43, 2, 15), date(G, 10000, 0, 1)),
   'a list of objects': G => G.Array.of({ a: [1] }, { toJSON: () => 5 }, new URL('a:b')),
-  'a list of instances': G => G.Array.of(new Money())
+  'a list of instances': G => G.Array.of(new Money()),
+  'a list of many levels': G => nested(G, 900, new Money()),
+  'a list of what JSON writes otherwise': G => G.Array.of(NaN, -0, Infinity, 1e21, '"\\\n\t\x7f', '😀'),
+  'a list of Dates that say what they are in JSON': G =>
+    G.Array.of(G.Object.assign(new G.Date(0), { toJSON: () => ({ date: 0 }) }))
 };
 
 module.exports = { JSON_LISTS, KINDS };

@@ -6,7 +6,7 @@ const { finished, pipeline } = require('node:stream/promises');
 const { runInNewContext } = require('node:vm');
 const { Client, RowReader } = require('../..');
 const { ResponseCache } = require('../../lib/cache');
-const { isList, keyOf, listText, snapshot } = require('../../lib/core/protocol');
+const { isList, keyOf, listText, numberText, snapshot } = require('../../lib/core/protocol');
 const { sql } = require('../../lib/sql');
 const { Pool } = require('../../lib/pool');
 const { connected, sharedServer } = require('../support');
@@ -316,7 +316,9 @@ describe('Values', () => {
           ? [textOr(() => listText(value, false)), textOr(() => listText(value, true, 'it'))]
           : Buffer.isBuffer(value)
             ? { bytes: value.toString('hex') }
-            : value
+            : typeof value === 'number'
+              ? numberText(value)
+              : value
       );
     const byKey = new Map();
     for (const input of inputs) {

@@ -173,7 +173,7 @@ describe('sql', () => {
       [cyclic, /^placeholder 2 .* is an object: .*circular/i],
       [{ toJSON() {} }, /^placeholder 2 .* is an object/],
       [{ a: 1n }, /^placeholder 2 .*BigInt/],
-      [list, /^placeholder 2 .*\[0\] is nested deeper than the 6 dimensions/],
+      [list, /^placeholder 2 .*\[0\] is nested deeper than 1000 lists/],
       [[1, sql`a`], /^placeholder 2 .*\[1\] is a piece of SQL: put it into sql/],
       [[[new Map()]], /^placeholder 2 .*\[0\]\[0\] is an object of class Map/]
     ])

@@ -10,7 +10,7 @@ function kindOf(value) {
   if (typeof value !== 'object') return typeof value === 'undefined' ? 'undefined' : `a ${typeof value}`;
   // A column, which is a getter, can have the name `constructor`.
   const name = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(value) ?? {}, 'constructor')?.value?.name;
-  return name === undefined || name === 'Object' ? 'an object' : `an object of class ${name}`;
+  return !name || name === 'Object' ? 'an object' : `an object of class ${name}`;
 }
 
 /** @returns {TypeError} with the SQLSTATE that the server would give */
@@ -27,13 +27,21 @@ function textHint(text) {
     : '';
 }
 
-/** @throws {TypeError} naming `what` if the text is not a string or contains a null byte */
+/** Whether a value is a string that PostgreSQL can take. */
+const isText = value => typeof value === 'string' && !value.includes('\0') && value.isWellFormed();
+
+/** @throws {TypeError} naming `what` if the text is not a string, or has what PostgreSQL cannot take */
 function checkText(text, what) {
+  if (isText(text)) return;
   if (typeof text !== 'string')
     throw new TypeError(`${what} must be a string, not ${kindOf(text)}${what === 'text' ? textHint(text) : ''}`);
-  if (text.includes('\0'))
-    throw invalid(`${what} has a null byte at ${text.indexOf('\0')}, which PostgreSQL cannot take`, '22021');
+  const at = text.search(/\0|\p{Surrogate}/u);
+  const wrong = text[at] === '\0' ? 'a null byte' : 'half of a surrogate pair';
+  throw invalid(`${what} has ${wrong} at ${at}, which PostgreSQL cannot take`, '22021');
 }
+
+/** Whether a value is immutable, and is sent as it is. */
+const isPlain = value => typeof value === 'number' || value === null || isText(value);
 
 /** @throws {TypeError|RangeError} unless `values` is a row or an array of at most 65535 values */
 function checkValues(values) {
@@ -52,69 +60,24 @@ function checkValues(values) {
 /** @returns {string} a name as an identifier of SQL */
 const quoted = name => `"${name.replaceAll('"', '""')}"`;
 
-/** 24 November 4714 BC, where the dates of PostgreSQL begin: the day, and the moment. */
-const FIRST_DAY = '-11-24';
-const FIRST = -210866803200000;
-const TOO_EARLY = 'is before 24 November 4714 BC, where the dates of PostgreSQL begin';
+/** @returns {string} a date as PostgreSQL reads it; there is a year 0 in ISO 8601 */
+const inYear = (year, rest) => `${String(year > 0 ? year : 1 - year).padStart(4, '0')}${rest}${year > 0 ? '' : ' BC'}`;
 
-/** An ISO 8601 text of Temporal as PostgreSQL reads it: there a year may have a sign, and there is a year 0. */
+/** An ISO 8601 text as PostgreSQL reads it: there a year may have a sign. */
 function isoText(text, what) {
+  if (text >= '0001') return text; // without a sign
   const [, digits, rest] = /^([-+]?\d+)(-.*)$/.exec(text);
   const year = Number(digits);
-  if (year < -4713 || (year === -4713 && rest < FIRST_DAY)) throw invalid(`${what} ${TOO_EARLY}`, '22008');
+  if (year < -4713 || (year === -4713 && rest < '-11-24'))
+    throw invalid(`${what} is before 24 November 4714 BC, where the dates of PostgreSQL begin`, '22008');
   return inYear(year, rest);
 }
 
-const inYear = (year, rest) => `${String(year > 0 ? year : 1 - year).padStart(4, '0')}${rest}${year > 0 ? '' : ' BC'}`;
-
-const DAY = 86400000;
-
-/** Codes of digits. */
-const tens = number => 48 + ((number / 10) | 0);
-const ones = number => 48 + (number % 10);
-
-/** Days of 400 years, after which dates repeat. */
-const CYCLE = 146097;
-
-/**
- * What `toISOString` makes of a time with a year from 1 to 9999, in a sixth of the time.
- * https://howardhinnant.github.io/date_algorithms.html#civil_from_days
- * @returns {string|undefined} undefined for another year, and NaN
- */
-function usualText(time) {
-  const days = Math.floor(time / DAY);
-  const era = Math.floor((days + 719468) / CYCLE);
-  const day = days + 719468 - era * CYCLE; // of 400 years that begin with March
-  const yearOfEra = ((day - ((day / 1460) | 0) + ((day / 36524) | 0) - ((day / 146096) | 0)) / 365) | 0;
-  const dayOfYear = day - (365 * yearOfEra + ((yearOfEra / 4) | 0) - ((yearOfEra / 100) | 0));
-  const fromMarch = ((5 * dayOfYear + 2) / 153) | 0;
-  const year = yearOfEra + era * 400 + (fromMarch > 9 ? 1 : 0);
-  if (!(year > 0 && year < 10000)) return undefined;
-  const month = fromMarch > 9 ? fromMarch - 9 : fromMarch + 3;
-  const dayOfMonth = dayOfYear - (((153 * fromMarch + 2) / 5) | 0) + 1;
-  const rest = time - days * DAY;
-  const [c, h, m, s] = [(year / 100) | 0, (rest / 3600000) | 0, ((rest / 60000) | 0) % 60, ((rest / 1000) | 0) % 60];
-  const ms = rest % 1000;
-  // One flat string: a template makes a tree, which costs three times as much.
-  // prettier-ignore
-  return String.fromCharCode(
-    tens(c), ones(c), tens(year % 100), ones(year), 45, tens(month), ones(month), 45, tens(dayOfMonth), ones(dayOfMonth),
-    84, tens(h), ones(h), 58, tens(m), ones(m), 58, tens(s), ones(s), 46, 48 + ((ms / 100) | 0), tens(ms % 100), ones(ms), 90
-  );
-}
-
-/** @returns {string} a time in milliseconds as PostgreSQL reads it, of any year */
-function timestampText(time, zone = 'Z') {
-  const cycles = Math.floor(time / (CYCLE * DAY)); // since 1970
-  const text = usualText(time - cycles * CYCLE * DAY);
-  return inYear(Number(text.slice(0, 4)) + 400 * cycles, text.slice(4, -1) + zone);
-}
+const { getTime, toISOString, toJSON } = Date.prototype;
 
 function dateText(date, what) {
-  const time = date.getTime();
-  if (Number.isNaN(time)) throw invalid(`${what} is an invalid Date`, '22007');
-  if (time < FIRST) throw invalid(`${what} ${TOO_EARLY}`, '22008');
-  return usualText(time) ?? timestampText(time);
+  if (Number.isNaN(getTime.call(date))) throw invalid(`${what} is an invalid Date`, '22007');
+  return isoText(toISOString.call(date), what);
 }
 
 const isDate = value => tagOf(value) === 'Date';
@@ -180,17 +143,17 @@ const OF_NUMBERS =
   'pass [...value] as an array, or Buffer.from(value.buffer, value.byteOffset, value.byteLength) as bytes';
 const OF_OBJECT = 'pass String(value) as text, or { ...value } as JSON';
 
-/** @returns {string|undefined} what to write in place of a value that is refused even if JSON is wanted */
+/** @returns {string} what to write in place of a value */
 function hintFor(value) {
   if (value === undefined) return 'pass null for NULL';
   if (typeof value === 'function') return 'call it, and pass what it returns';
   if (typeof value !== 'object') return 'pass String(value)';
   if (isPiece(value)) return 'put it into sql`…`, and that into query(sql`…`)';
-  return HINTS[tagOf(value)] ?? (ArrayBuffer.isView(value) ? OF_NUMBERS : undefined);
+  return HINTS[tagOf(value)] ?? (ArrayBuffer.isView(value) ? OF_NUMBERS : OF_OBJECT);
 }
 
 /** @throws {TypeError} with the value's kind, and what to write instead */
-function refuse(what, value, hint = hintFor(value) ?? OF_OBJECT) {
+function refuse(what, value, hint = hintFor(value)) {
   throw new TypeError(`${what} is ${kindOf(value)}: ${hint}`);
 }
 
@@ -218,8 +181,9 @@ function refuseLost(value, what) {
 
 /** @returns {string|undefined} the text of an object which is no JSON, list or bytes */
 function objectText(value, what) {
-  const textOf = TEXTS[tagOf(value)];
-  return textOf === undefined ? refuseLost(value, what) : textOf(value, what);
+  const tag = tagOf(value);
+  if (tag === 'Object') return undefined;
+  return TEXTS[tag]?.(value, what) ?? refuseLost(value, what);
 }
 
 /**
@@ -227,12 +191,10 @@ function objectText(value, what) {
  * @param {string} what its name in an error
  */
 function textOf(value, what) {
+  if (isText(value)) return value;
   if (typeof value === 'number') return numberText(value);
-  if (typeof value === 'string') {
-    if (value.includes('\0')) checkText(value, what);
-    return value;
-  }
   if (typeof value === 'bigint' || typeof value === 'boolean') return String(value);
+  if (typeof value === 'string') return checkText(value, what); // throws
   if (typeof value !== 'object') return refuse(what, value);
   return objectText(value, what) ?? (isJson(value) ? jsonText(value, what) : refuse(what, value));
 }
@@ -242,8 +204,8 @@ const ITEMS = Symbol.for('quickgres.list');
 
 /**
  * A list of parameters, as it was when it was read. It is an array or JSON: the type of the parameter decides, which
- * may be known later. Its items are strings, numbers, bigints, booleans, null, lists of these, and what has two texts:
- * `{ array, json, wrong }`, where `wrong` is the error if one of them is missing.
+ * may be known later. Its items are what both write alike, strings in quotes, and lists of items; null; and any other as
+ * the two texts `{ array, json, wrong }`, where `wrong` is the error if one of them is missing.
  */
 class List {
   constructor(list, what) {
@@ -266,93 +228,87 @@ class List {
 
 const isList = value => value?.[ITEMS] !== undefined;
 
+/** Levels of lists: of a PostgreSQL array, and of JSON. PostgreSQL reads a few thousand. */
+const DIMENSIONS = 6;
+const LEVELS = 1000;
+
+/** Whether arrays and JSON write an item alike. */
+function isAlike(value) {
+  if (typeof value === 'number') return Number.isFinite(value) && !Object.is(value, -0);
+  return typeof value === 'string' ? !/["\\\p{Control}\p{Surrogate}]/u.test(value) : typeof value === 'boolean';
+}
+
 /** One pass, which names an item only for those that may need it: a third of the time of a list of 1,000. */
-function itemsOf(list, what, depth) {
+function itemsOf(list, what, level) {
   if (isPiece(list)) refuse(what, list);
-  if (depth > 6) {
-    const wrong = `${what} is nested deeper than the 6 dimensions of a PostgreSQL array`;
-    try {
-      return { json: JSON.stringify(list), wrong };
-    } catch (cause) {
-      throw new TypeError(wrong, { cause });
-    }
-  }
+  if (level > LEVELS) throw new TypeError(`${what} is nested deeper than ${LEVELS} lists`);
   const items = [...list];
-  for (let i = 0; i < items.length; i++) {
-    const value = items[i];
-    if (typeof value === 'number' || value === null || (typeof value === 'string' && !value.includes('\0'))) continue;
-    items[i] = (value instanceof Date && usualText(value.getTime())) || itemOf(value, `${what}[${i}]`, depth + 1);
-  }
+  for (let i = 0; i < items.length; i++)
+    if (!(isAlike(items[i]) || items[i] === null)) items[i] = itemOf(items[i], what, i, level);
   return items;
 }
 
-function itemOf(value, what, depth) {
-  if (typeof value === 'bigint' || typeof value === 'boolean') return value;
-  if (typeof value !== 'object') return textOf(value, what); // or throws
-  if (Array.isArray(value)) return itemsOf(value, what, depth);
+function itemOf(value, list, index, level) {
+  if (typeof value === 'bigint') return { array: `${value}`, wrong: NO_BIGINT };
   if (isList(value)) return value[ITEMS];
-  if (isBytes(value))
-    return { array: hexText(value), wrong: `${what} is bytes, which JSON has not: pass value.toString('base64')` };
-  const text = objectText(value, what);
-  if (text !== undefined) return { array: text, json: JSON.stringify(value) };
+  if (isBytes(value)) return { array: `"\\${hexText(value)}"`, wrong: NO_BYTES };
+  const what = level > DIMENSIONS ? list : `${list}[${index}]`;
+  if (Array.isArray(value)) return itemsOf(value, what, level + 1);
+  const text = typeof value === 'object' ? objectText(value, what) : textOf(value, what);
+  if (text?.length === 24 && value.toJSON === toJSON) return text; // JSON.stringify would make it once more
   const json = jsonText(value, what);
-  return isJson(value) ? { array: json, json } : { json, wrong: `${what} is ${kindOf(value)}: ${OF_OBJECT}` };
+  if (text === undefined && !isJson(value)) return { json, wrong: `is ${kindOf(value)}: ${OF_OBJECT}` };
+  return { array: typeof value === 'number' ? text : quoteItem(text ?? json), json };
 }
 
-const quoteItem = text => (/["\\]/.test(text) ? `"${text.replace(/["\\]/g, '\\$&')}"` : `"${text}"`);
+const NO_BIGINT = 'is a bigint, which JSON has not: pass String(value)';
+const NO_BYTES = "is bytes, which JSON has not: pass value.toString('base64')";
 
-/** @throws {TypeError} for items that no array has */
-function arrayText(items) {
-  let elements = '';
+const quoteItem = text => `"${text.replace(/["\\]/g, '\\$&')}"`;
+
+/** @throws {TypeError} for items that an array or JSON has not */
+function textOfItems(items, isJson, what, level = 1) {
+  if (!isJson && level > DIMENSIONS)
+    throw new TypeError(`${what} is nested deeper than the ${DIMENSIONS} dimensions of a PostgreSQL array`);
+  let text = '';
   for (let i = 0; i < items.length; i++) {
     const item = items[i];
-    let text;
-    if (typeof item === 'string') text = quoteItem(item);
-    else if (typeof item === 'number') text = numberText(item);
-    else if (item === null) text = 'NULL';
-    else if (typeof item !== 'object') text = String(item);
-    else if (Array.isArray(item)) text = arrayText(item);
-    else if (item.array === undefined) throw new TypeError(item.wrong);
-    else text = quoteItem(item.array);
-    elements += `,${text}`;
+    let each = item;
+    if (typeof item === 'string') each = `"${item}"`;
+    else if (item === null) each = isJson ? 'null' : 'NULL';
+    else if (Array.isArray(item)) each = textOfItems(item, isJson, `${what}[${i}]`, level + 1);
+    else if (typeof item === 'object') each = item[isJson ? 'json' : 'array'];
+    if (each === undefined) throw new TypeError(`${what}[${i}] ${item.wrong}`);
+    text += `,${each}`;
   }
+  if (isJson) return `[${text.slice(1)}]`;
   // PostgreSQL has one empty array for all dimensions.
-  return /^(?:,\{\})*$/.test(elements) ? '{}' : `{${elements.slice(1)}}`;
-}
-
-const isJsonItem = item => typeof item !== 'bigint' && (typeof item !== 'object' || item === null);
-
-/** @throws {TypeError} for items that JSON has not */
-function jsonItem(item, what) {
-  if (Array.isArray(item) && item.every(isJsonItem)) return JSON.stringify(item);
-  if (Array.isArray(item)) return `[${item.map((each, i) => jsonItem(each, `${what}[${i}]`)).join()}]`;
-  if (typeof item === 'bigint') return refuse(what, item, 'JSON has none: pass String(value)');
-  if (typeof item !== 'object' || item === null) return JSON.stringify(item);
-  if (item.json === undefined) throw new TypeError(item.wrong);
-  return item.json;
+  return /^(?:,\{\})*$/.test(text) ? '{}' : `{${text.slice(1)}}`;
 }
 
 /** @param {boolean} [isJson] whether its type is json; undefined if that is not known: then json refuses the text */
 function listText(list, isJson, what) {
-  if (isJson) return jsonItem(list[ITEMS], what);
-  const text = arrayText(list[ITEMS]);
+  const text = textOfItems(list[ITEMS], isJson, what);
   return text === '{}' && isJson === undefined ? '{{}}' : text;
 }
 
 /** @returns {string|Uint8Array|List|null} a value as it is sent; bytes are not copied */
 function readValue(value, what) {
-  if (value === null) return null;
-  if (typeof value !== 'object') return textOf(value, what);
-  if (Array.isArray(value)) return new List(value, what);
-  return isList(value) || isBytes(value) ? value : textOf(value, what);
+  if (value === null || isList(value) || isBytes(value)) return value;
+  return Array.isArray(value) ? new List(value, what) : textOf(value, what);
+}
+
+/** @param {function(*): *} [keep] makes a value that does not change */
+function readAll(values, keep = value => value) {
+  const read = [...values];
+  for (let i = 0; i < read.length; i++) if (!isPlain(read[i])) read[i] = keep(readValue(read[i], `values[${i}]`));
+  return read;
 }
 
 /** Reads values before anything is written: toJSON is the caller's code, and may send a query of its own. */
 function readValues(values) {
   try {
-    return Array.from(values, (value, index) =>
-      typeof value !== 'object' ? value : readValue(value, `values[${index}]`)
-    );
+    return readAll(values);
   } catch (error) {
     Error.captureStackTrace?.(error, readValues); // a stack has ten lines: without these it reaches the caller
     throw error;
@@ -371,11 +327,10 @@ function snapshot(values, limit = Infinity) {
     return { rowBuffer: Buffer.from(rowBuffer), dataFormat, rowParser };
   }
   let bytes = 0;
-  const copies = Array.from(values, (value, index) => {
-    const read = readValue(value, `values[${index}]`);
-    if (!ArrayBuffer.isView(read)) return read;
-    bytes += read.length;
-    return bytes > limit ? read : Buffer.from(read);
+  const copies = readAll(values, value => {
+    if (!ArrayBuffer.isView(value)) return value;
+    bytes += value.length;
+    return bytes > limit ? value : Buffer.from(value);
   });
   return bytes > limit ? null : copies;
 }
@@ -395,22 +350,13 @@ function typesOfRow({ dataFormat, rowParser }, given = []) {
   });
 }
 
-const keyOfValue = value =>
-  value === null
-    ? null
-    : typeof value !== 'object'
-      ? textOf(value)
-      : isList(value)
-        ? [keyOfItem(value[ITEMS])]
-        : { bytes: Buffer.from(value).toString('latin1') };
+const keyOfBytes = bytes => ({ bytes: Buffer.from(bytes).toString('latin1') });
 
-/** @returns {*} JSON that differs for items with other texts: numbers have texts that JSON has not */
-const keyOfItem = item =>
-  typeof item === 'number' || typeof item === 'bigint'
-    ? { [typeof item]: numberText(item) }
-    : Array.isArray(item)
-      ? item.map(keyOfItem)
-      : item;
+function keyOfValue(value) {
+  if (isList(value)) return [value[ITEMS]];
+  if (ArrayBuffer.isView(value)) return keyOfBytes(value);
+  return typeof value === 'number' ? numberText(value) : value;
+}
 
 /**
  * @returns {string} which is equal for no values that are sent as other bytes. @param {Array|object} values a snapshot
@@ -419,7 +365,7 @@ const keyOf = values =>
   JSON.stringify(
     Array.isArray(values)
       ? values.map(keyOfValue)
-      : { row: keyOfValue(values.rowBuffer), format: values.dataFormat, types: typesOfRow(values) }
+      : { row: keyOfBytes(values.rowBuffer), format: values.dataFormat, types: typesOfRow(values) }
   );
 
 /**
@@ -428,7 +374,7 @@ const keyOf = values =>
  */
 function array(values) {
   if (!Array.isArray(values)) throw new TypeError(`array takes an array, not ${kindOf(values)}`);
-  return arrayText(itemsOf(values, 'values', 1));
+  return textOfItems(itemsOf(values, 'values', 1), false, 'values');
 }
 
 module.exports = {
@@ -436,10 +382,13 @@ module.exports = {
   checkText,
   checkValues,
   hexText,
+  inYear,
   isBytes,
   isDate,
   isList,
+  isPlain,
   isRow,
+  isText,
   isUrl,
   jsonText,
   keyOf,
@@ -454,6 +403,5 @@ module.exports = {
   snapshot,
   tagOf,
   textOf,
-  timestampText,
   typesOfRow
 };

@@ -1,7 +1,7 @@
 'use strict';
 
 const { frontend } = require('./codes');
-const { checkText, numberText, textOf } = require('./values');
+const { checkText, isText, numberText, textOf } = require('./values');
 
 /** A writer's first buffer is small, but enough to connect and send the first queries. */
 const FIRST = 2048;
@@ -198,7 +198,7 @@ class MessageWriter {
       }
     }
     if (off - start !== length) {
-      if (text.includes('\0')) checkText(text, `values[${index}]`);
+      if (!isText(text)) checkText(text, `values[${index}]`);
       off = start + buffer.utf8Write(text, start, buffer.length - start);
     }
     put(buffer, off - start, start - 4);

@@ -5,6 +5,7 @@ const {
   isList,
   isPiece,
   isRow,
+  isText,
   kindOf,
   listText,
   numberText,
@@ -29,10 +30,14 @@ const WHAT = 'the value';
 function fieldOf(value) {
   if (value === null) return '\\N';
   if (typeof value === 'number') return numberText(value);
+  const text = isText(value) ? value : otherText(value);
+  return /[\\\n\r\t]/.test(text) ? text.replace(/[\\\n\r\t]/g, character => ESCAPES[character]) : text;
+}
+
+function otherText(value) {
   if (isPiece(value)) refuse(WHAT, value, 'COPY takes values and no SQL: for json, pass JSON.stringify(value)');
   const read = readValue(value, WHAT);
-  const text = typeof read === 'string' ? read : isList(read) ? listText(read) : hexText(read);
-  return /[\\\n\r\t]/.test(text) ? text.replace(/[\\\n\r\t]/g, character => ESCAPES[character]) : text;
+  return typeof read === 'string' ? read : isList(read) ? listText(read, undefined, WHAT) : hexText(read);
 }
 
 /** @returns {Array<string|null>} the texts of a struct's columns, as the server has sent them */

