@@ -23,7 +23,8 @@ const STATUS = { 23505: 409, 40001: 409, '40P01': 409, 42501: 403, 57014: 504, 5
 
 /** @param {any} error */
 const statusOf = ({ code = '', name }) =>
-  STATUS[code] ?? (name === 'SyntaxError' || /^2[23]/.test(code) ? 400 : /^(?:Connection|Timeout)Error$/.test(name) ? 503 : 500);
+  STATUS[code] ??
+  (name === 'SyntaxError' || /^2[23]/.test(code) ? 400 : /^(?:Connection|Timeout)Error$/.test(name) ? 503 : 500);
 
 /** @type {Record<string, (request: http.IncomingMessage, response: http.ServerResponse, tenant: string, id: string) => Promise<unknown>>} */
 const ROUTES = {
