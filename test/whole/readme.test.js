@@ -10,6 +10,7 @@ const { pathToFileURL } = require('node:url');
 const { promisify } = require('node:util');
 const { startServer } = require('pg-test-fixtures');
 const quickgres = require('../..');
+const { Live } = require('../../lib/live');
 const { Pool } = require('../../lib/pool');
 const { createRequire } = require('node:module');
 const { archived, saved } = require('../support/archive');
@@ -55,8 +56,12 @@ describe('The documents', () => {
     await server.sql('CREATE DATABASE mydb TEMPLATE postgres');
     ({ port } = server);
     // What the examples for the browser fetch.
-    web = http.createServer((request, response) => {
-      client.queryTo(response, 'SELECT id, name, now() AS created FROM users LIMIT 10');
+    web = http.createServer(async (request, response) => {
+      if (request.url !== '/users')
+        return client.queryTo(response, 'SELECT id, name, now() AS created FROM users LIMIT 10');
+      const live = new Live(pool);
+      await live.respond(request, response, 'SELECT id, name FROM users LIMIT 100', [], { tags: ['users'] });
+      await live.end();
     });
     await new Promise(resolve => web.listen(0, '127.0.0.1', resolve));
     // In a page, paths are relative to it.
@@ -137,9 +142,10 @@ describe('The documents', () => {
             assert,
             fetch: fetchHere,
             arrayBuffer,
-            config: {},
             console: quiet,
-            ...Object.fromEntries(Object.entries({ Client, ...own }).filter(([name]) => !declares(name)))
+            // A program that runs until SIGTERM ends in this way after the test.
+            process: { env: process.env, once: (signal, end) => afterTest(end) },
+            ...Object.fromEntries(Object.entries({ Client, config: {}, ...own }).filter(([name]) => !declares(name)))
           };
           await new AsyncFunction(...Object.keys(names), withoutImports(code))(...Object.values(names));
         });
