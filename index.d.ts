@@ -1750,7 +1750,7 @@ export class PostgresError extends Error {
 
 /** What the errors of this library have. */
 declare class OwnError extends Error {
-  /** The underlying error. */
+  /** The underlying error, unless the message says what that says: logs would print it twice. */
   cause?: unknown;
   /** Whether a lost request had been sent, so that the server may have executed it; false if it surely has not. */
   sent?: boolean;
@@ -1766,6 +1766,16 @@ export class ConnectionError extends OwnError {
   readonly name: 'ConnectionError';
   /** The system's code (ECONNREFUSED, …), or an SQLSTATE of class 08 or 28; 53300 if a Live has no room. */
   code: string;
+  /** The number of the system's error. */
+  errno?: number | string;
+  /** The system call that failed, for example 'connect'. */
+  syscall?: string;
+  /** The address, or the path of the Unix socket, of the system's error. */
+  address?: string;
+  /** The port of the system's error. */
+  port?: number;
+  /** The name that was looked up. */
+  hostname?: string;
 }
 
 /** A request was ended by its signal; `cause` is the signal's reason. */

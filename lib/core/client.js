@@ -40,6 +40,8 @@ class Abort {
   }
 }
 
+const DESTROYED = 'the client was destroyed';
+
 /**
  * One connection to a PostgreSQL server. Its events, of which none needs a listener, are ClientEvents in index.d.ts.
  */
@@ -278,9 +280,10 @@ class Client extends Steps {
   /** Closes the connection now, and rejects all requests. @param {Error} [error] the cause */
   destroy(error) {
     if (this.state === 'closed') return;
-    const cause = error || new ConnectionError('the client was destroyed', { code: '08003' });
+    const cause = error || new ConnectionError(DESTROYED, { code: '08003' });
     if (this.#connection === null) this.#aborting?.abort(cause); // connect() rejects with it
-    this.#close(error, cause.message, cause.code);
+    // The caller's error stays the cause, so the message does not repeat it.
+    this.#close(error, isOurs(cause) ? cause.message : DESTROYED, cause.code);
   }
 
   /**

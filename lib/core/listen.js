@@ -1,7 +1,7 @@
 'use strict';
 
 const { LEASE } = require('./internal');
-const { ConnectionError, checkText, quoted } = require('./protocol');
+const { ConnectionError, checkText, isOurs, quoted } = require('./protocol');
 const { after } = require('./timer');
 const { CloseRequest, handOut, showCaller, submitIn, watchSignal } = require('./pipeline');
 
@@ -21,7 +21,9 @@ function checkChannel(channel) {
 
 /** The error of the loop when the connection is lost. */
 function lost(error) {
-  return new ConnectionError(`the connection was lost: ${error.message}`, { code: error.code, cause: error });
+  // What destroy(error) was given stays the cause.
+  const why = isOurs(error) || error.syscall !== undefined ? `: ${error.message}` : '';
+  return new ConnectionError(`the connection was lost${why}`, { code: error.code, cause: error });
 }
 
 const NOT_KEPT =

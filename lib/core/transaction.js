@@ -1,7 +1,7 @@
 'use strict';
 
 const { GIVE_UP_STREAMS } = require('./internal');
-const { ConnectionError, State, UsageError } = require('./protocol');
+const { ConnectionError, State, UsageError, originOf } = require('./protocol');
 const { after, setImmediate } = require('./timer');
 const {
   EndRequest,
@@ -68,10 +68,9 @@ function checkMode(options, mode) {
 /** The error for a function that is running when the connection is lost. */
 function lostInside(error) {
   if (!(error instanceof ConnectionError)) return error;
-  const { code, cause } = error;
   return new ConnectionError(
-    'the connection was lost while the function of transaction() was running: ' + 'nothing of the transaction stays',
-    { code, cause, sent: false }
+    'the connection was lost while the function of transaction() was running: nothing of the transaction stays',
+    { code: error.code, cause: originOf(error), sent: false }
   );
 }
 

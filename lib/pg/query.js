@@ -7,6 +7,7 @@ const { EventEmitter } = require('node:events');
 const { finished } = require('node:stream/promises');
 const { LEASE } = require('../core/internal');
 const { ConnectionError, PostgresError, RowReader, TimeoutError, UsageError } = require('../..');
+const { originOf } = require('../core/protocol');
 const { copyDirection, firstWord, statementsOf, unhindered } = require('../core/pipeline');
 const requests = require('../core/requests');
 const { after, setImmediate } = require('../core/timer');
@@ -75,15 +76,12 @@ const MESSAGES = {
  * connection. A ConnectionError with another message has the original as its cause.
  */
 function errorOf(error) {
-  for (let each = error; each; each = each.cause) if (thrown.has(each)) return thrown.get(each);
+  for (let each = error; each; each = originOf(each)) if (thrown.has(each)) return thrown.get(each);
   if (error instanceof TimeoutError && error.code === '57014') return new Error('Query read timeout', { cause: error });
   const isLost = error instanceof ConnectionError || error instanceof TimeoutError;
-  const cause = isLost ? error.cause : error;
-  if (cause instanceof PostgresError && !(error instanceof DatabaseError))
-    return new DatabaseError(cause.cause ?? cause); // as sent
-  // What the system said: errno, syscall, and address and port, or hostname.
-  for (const each of error instanceof AggregateError ? error.errors : [error])
-    if (each.cause?.syscall) Object.assign(each, { ...each.cause });
+  let cause = isLost ? originOf(error) : error;
+  while (originOf(cause) instanceof PostgresError) cause = originOf(cause); // as sent
+  if (cause instanceof PostgresError && !(error instanceof DatabaseError)) return new DatabaseError(cause);
   // The config of this library has `ssl` for both.
   const { PGSSLMODE: mode } = process.env;
   if (mode && isLost)

@@ -233,9 +233,10 @@ class Connections {
         `${owned ? 'owned' : 'shared'} for ${Math.round(time)} ms: ${text}`
     );
     const why =
-      cause?.message ??
-      `size ${size}, open ${connected}, owned ${owned}. Longest in use: ${oldest.join('; ')}. ` +
-        'Inside a transaction or a loop over a cursor, use tx';
+      cause !== undefined
+        ? 'the last attempt to connect has failed' // its cause says why
+        : `size ${size}, open ${connected}, owned ${owned}. Longest in use: ${oldest.join('; ')}. ` +
+          'Inside a transaction or a loop over a cursor, use tx';
     return new TimeoutError(`no connection for ${acquire_timeout} ms (acquire_timeout): ${why}`, {
       code: cause ? '08001' : '53300',
       cause,
@@ -348,8 +349,7 @@ class Connections {
         ? error
         : new NoConnection(`no connection: ${error.message}`, {
             code: error.code,
-            // It does not repeat the message.
-            cause: error instanceof NoConnection ? error.cause : (error.cause ?? error),
+            cause: error.cause ?? error,
             sent: false
           });
       this.#waiting.refuse(() => reason);

@@ -117,7 +117,7 @@ class Pool extends Session {
 
   /** Closes the connections now, and rejects all requests. @param {Error} [error] the cause */
   destroy(error) {
-    this.#listening?.close(error && new ConnectionError(`the connection was lost: ${error.message}`, { cause: error }));
+    this.#listening?.close(error && new ConnectionError('the pool was destroyed', { cause: error }));
     this[LEASE].destroy(error, refused('destroyed', error));
   }
 }

@@ -343,7 +343,8 @@ describe('Client', () => {
       assert.equal(errors[0].name, 'TypeError');
       for (const error of errors) assert.equal(error, errors[0]);
       const later = await client.query('SELECT 1').catch(error => error);
-      assert.deepEqual([later.code, later.cause], ['08003', errors[0]]);
+      assert.equal(later.code, '08003');
+      assert.ok(later.message.includes(errors[0].message), later.message);
     }
   });
 
@@ -446,11 +447,7 @@ describe('Client', () => {
     await until(async () => (await activity(client)) === 'active');
     await Promise.all([
       server.sql(`SELECT pg_terminate_backend(${client.processId})`),
-      assert.rejects(pending, ({ name, code, sent, cause }) => {
-        assert.deepEqual([name, code, sent], ['ConnectionError', '57P01', true]);
-        assert.deepEqual([cause.name, cause.code], ['PostgresError', '57P01']);
-        return true;
-      })
+      assert.rejects(pending, { name: 'ConnectionError', code: '57P01', sent: true, message: /administrator command/ })
     ]);
     assert.equal((await error)[0].code, '57P01');
     await assert.rejects(client.query('SELECT 1'), { code: '08003' });

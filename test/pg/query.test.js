@@ -112,7 +112,7 @@ describe('An error of quickgres/pg', () => {
       address: '::1',
       port: 1
     });
-    const refused = () => new ConnectionError('x', { code: 'ECONNREFUSED', cause });
+    const refused = () => new ConnectionError('x: connect', { code: 'ECONNREFUSED', cause });
     const { errno, syscall, address, port } = errorOf(refused());
     assert.deepEqual([errno, syscall, address, port], [-111, 'connect', '::1', 1]);
     assert.deepEqual(

@@ -503,8 +503,11 @@ describe('The connections of a pool', () => {
         [pool.query('SELECT 1'), pool.transaction(() => {})].map(asked =>
           assert.rejects(asked, error => {
             assert.deepEqual([error.name, error.code, error.sent], ['TimeoutError', '08001', false]);
-            assert.equal(error.message, `no connection for 400 ms (acquire_timeout): ${error.cause.message}`);
-            assert.match(error.message, /connect ECONNREFUSED/);
+            assert.match(
+              error.message,
+              /^no connection for 400 ms \(acquire_timeout\): the last attempt .* has failed$/
+            );
+            assert.match(error.cause.message, /connect ECONNREFUSED/);
             return error.cause.code === 'ECONNREFUSED' && errors.includes(error.cause);
           })
         )
@@ -1081,7 +1084,7 @@ describe('The connections of a pool', () => {
       for (let round = 0; round < 3; round++) {
         await assert.rejects(pool.query('SELECT 1'), error => {
           assert.deepEqual([error.name, error.code, error.sent], ['ConnectionError', 'ECONNREFUSED', false]);
-          return error.cause.syscall === 'connect'; // the system's error, and none that says the same again
+          return error.syscall === 'connect' && !('cause' in error);
         });
         await assert.rejects(
           pool.transaction(() => {}),
@@ -1125,17 +1128,13 @@ describe('The connections of a pool', () => {
       await server.sql('DROP ROLE locked_out');
     });
 
-    it('have the error of the server as their cause', async () => {
+    it('have the error of the server', async () => {
       const server = await sharedServer();
       await server.sql('CREATE ROLE crowd LOGIN CONNECTION LIMIT 0');
       const pool = await opened({}, { user: 'crowd' });
-      await assert.rejects(pool.query('SELECT 1'), ({ message, code, cause }) => {
-        assert.match(message, /^no connection: \S+: .*: too many connections for role "crowd"$/);
-        assert.deepEqual(
-          [code, cause.code, cause.message],
-          ['53300', '53300', 'too many connections for role "crowd"']
-        );
-        return true;
+      await assert.rejects(pool.query('SELECT 1'), {
+        message: /^no connection: \S+: .*: too many connections for role "crowd"$/,
+        code: '53300'
       });
       await pool.end();
       await server.sql('DROP ROLE crowd');

@@ -312,7 +312,7 @@ describe('What a mode of PgBouncer cannot carry', () => {
     const texts = ['SELECT 1', 'SELECT 1 / 0', 'SELECT 1'];
     const results = await Promise.allSettled(texts.map(text => pool.transaction(tx => tx.query(text))));
     for (const { reason } of results)
-      assert.match(`${reason.code} ${reason.cause.message}`, /^08P01 transaction blocks not allowed/);
+      assert.match(`${reason.code} ${reason.message}`, /^08P01 .*transaction blocks not allowed/);
     assert.equal((await pool.query('SELECT 1 AS one')).rows[0].one, 1);
     await pool.end();
   });

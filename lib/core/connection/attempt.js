@@ -7,7 +7,8 @@ const {
   ConnectionError,
   PostgresError,
   TimeoutError,
-  protocolError
+  protocolError,
+  withOrigin
 } = require('../protocol');
 const { after } = require('../timer');
 
@@ -209,12 +210,11 @@ class Attempt {
     if (code === '08P01' && /unsupported startup parameter/.test(message)) error.hint ??= NO_SETTINGS;
     const sentence = `${this.where}: ${this.doing}: ${message}`;
     if (error instanceof PostgresError) {
-      // its `cause` is not enumerable, as those of other errors
-      return Object.defineProperty(new PostgresError({ ...error, message: sentence }), 'cause', { value: error });
+      return withOrigin(new PostgresError({ ...error, message: sentence }), error);
     }
     const hint = Object.hasOwn(HINTS, code) ? `: ${HINTS[code]}` : '';
     const Class = error instanceof TimeoutError ? TimeoutError : ConnectionError;
-    return new Class(sentence + hint, { code, cause: error instanceof Class ? error.cause : error });
+    return new Class(sentence + hint, { code, cause: error.cause ?? error });
   }
 }
 

@@ -2,7 +2,7 @@
 
 // The errors of requests, and the stacks that they show.
 
-const { ConnectionError, PostgresError, UsageError, isOurs } = require('../protocol');
+const { ConnectionError, PostgresError, UsageError, isOurs, originOf } = require('../protocol');
 const { beginningOf, withoutHidden } = require('./sql');
 
 /**
@@ -44,10 +44,12 @@ function showCaller(error, caller) {
  */
 function again(error, hide = again) {
   if (!(error instanceof ConnectionError || error instanceof UsageError)) return error;
+  const { message, code, sent } = error;
+  const cause = originOf(error);
   const other =
     error instanceof UsageError
-      ? new UsageError(error.message, error.code, error.cause)
-      : new ConnectionError(error.message, error);
+      ? new UsageError(message, code, cause)
+      : new ConnectionError(message, { code, cause, sent });
   Error.captureStackTrace?.(other, hide); // a stack has ten lines: without the library's own ones it reaches the caller
   return other;
 }

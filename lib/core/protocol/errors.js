@@ -3,16 +3,41 @@
 const { PostgresError } = require('../../../client-parser/messages.js');
 const { kindOf } = require('./values');
 
+/** What errors were made of whose messages say it. */
+const origins = new WeakMap();
+
+/** @returns {*} what an error was made of: its cause, unless its message says that */
+const originOf = error => origins.get(error) ?? error?.cause;
+
+/** The fields of an error of the system. */
+const OF_SYSTEM = ['errno', 'syscall', 'address', 'port', 'hostname'];
+
+/**
+ * Notes what an error was made of, whose message says it: a log would print a cause behind it, the same again.
+ * @returns {Error} with the fields of the system's error
+ */
+function withOrigin(error, origin) {
+  origins.set(error, origin);
+  for (const name of OF_SYSTEM) if (origin[name] !== undefined) error[name] = origin[name];
+  return error;
+}
+
+/** Whether a message is that of a cause, with a place in front of it or more behind it. */
+const says = (message, cause) =>
+  Boolean(cause?.message) && (message.startsWith(cause.message) || message.includes(`: ${cause.message}`));
+
 /** An error of this library. */
 class OwnError extends Error {
   /**
-   * @param {object} more `code`; `cause`; `sent`: whether a lost request had been written, so that the server may have
-   *   executed it
+   * @param {object} more `code`; `cause`, which the error has unless its message says it; `sent`: whether a lost
+   *   request had been written, so that the server may have executed it
    */
   constructor(message, { code, cause, sent }) {
-    super(message, cause === undefined ? undefined : { cause });
+    const isSaid = code !== 'ABORT_ERR' && says(message, cause); // a signal's reason is the caller's
+    super(message, cause === undefined || isSaid ? undefined : { cause });
     this.code = code;
     if (sent !== undefined) this.sent = sent;
+    if (isSaid) withOrigin(this, cause);
   }
 }
 
@@ -81,6 +106,8 @@ module.exports = {
   TimeoutError,
   UsageError,
   isOurs,
+  originOf,
   placed,
-  protocolError
+  protocolError,
+  withOrigin
 };

@@ -24,15 +24,15 @@ async function next(attempt) {
 }
 
 describe('An attempt to connect', () => {
-  it('says where, doing what and why it failed, with the code and cause of the system', () => {
+  it('says where, doing what and why it failed, with the code and the other fields of the system', () => {
     const attempt = new Attempt('db.example:5432');
     attempt.doing = STEP.LOOKUP;
-    const cause = Object.assign(new Error('connect ETIMEDOUT'), { code: 'ETIMEDOUT' });
+    const cause = Object.assign(new Error('connect ETIMEDOUT'), { code: 'ETIMEDOUT', syscall: 'connect', port: 5432 });
     const error = attempt.fail(cause);
     assert.equal(error.name, 'ConnectionError');
     assert.equal(error.message, 'db.example:5432: looking up the address: connect ETIMEDOUT');
     assert.equal(error.code, 'ETIMEDOUT');
-    assert.equal(error.cause, cause);
+    assert.deepEqual([error.syscall, error.port, 'cause' in error], ['connect', 5432, false]);
   });
 
   it('says so of errors of the server, which keep their fields', () => {
@@ -40,7 +40,7 @@ describe('An attempt to connect', () => {
     attempt.doing = STEP.AUTHENTICATE;
     const failure = attempt.fail(new PostgresError({ message: 'no "ann"', code: '08P01', severity: 'FATAL' }));
     const { name, message, code, severity } = failure;
-    assert.deepEqual([failure.cause.message, Object.hasOwn({ ...failure }, 'cause')], ['no "ann"', false]);
+    assert.equal('cause' in failure, false);
     assert.deepEqual(
       [name, message, code, severity],
       ['PostgresError', 'db.example:5432: authenticating: no "ann"', '08P01', 'FATAL']

@@ -305,7 +305,7 @@ describe('An error of the connection', () => {
   }
 
   for (const [name, ask] of Object.entries(begun)) {
-    it(`shows who awaits, and its cause, where it is lost at work: ${name}`, async () => {
+    it(`shows who awaits, and the server's reason, where it is lost at work: ${name}`, async () => {
       const server = await sharedServer();
       const client = await connected();
       const asked = askTheServer(ask, client).catch(each => each);
@@ -315,7 +315,7 @@ describe('An error of the connection', () => {
       await server.sql(`SELECT pg_terminate_backend(${client.processId})`);
       const error = await asked;
       check(error, name);
-      assert.deepEqual([error.cause.name, error.cause.code], ['PostgresError', '57P01']);
+      assert.match(`${error.message} ${error.cause?.message}`, /administrator command/);
     });
   }
 
@@ -331,7 +331,7 @@ describe('An error of the connection', () => {
       const errors = await Promise.all(asked);
       errors.forEach((error, i) => {
         check(error, names[i]);
-        assert.equal(error.cause.code, '57P01', names[i]);
+        assert.equal(error.code, '57P01', names[i]);
       });
       assert.equal(new Set(errors).size, errors.length);
     }
@@ -341,15 +341,15 @@ describe('An error of the connection', () => {
     const lost = await connected();
     const closed = lost.closed;
     await (await sharedServer()).sql(`SELECT pg_terminate_backend(${lost.processId})`);
-    const cause = await closed;
+    await closed;
     const ended = await connected();
     await ended.end();
     const unreachable = new Client({ host: '/nowhere' });
     const failure = await unreachable.connect().catch(error => error);
-    for (const [client, why, because] of [
-      [lost, 'the connection was lost: terminating connection due to administrator command', cause],
-      [ended, 'the client was ended', undefined],
-      [unreachable, failure.message, failure]
+    for (const [client, why] of [
+      [lost, 'the connection was lost: terminating connection due to administrator command'],
+      [ended, 'the client was ended'],
+      [unreachable, failure.message]
     ]) {
       const seen = new Set();
       for (const [name, ask] of [
@@ -361,7 +361,6 @@ describe('An error of the connection', () => {
         const error = await askTheServer(ask, client).catch(each => each);
         check(error, name);
         assert.equal(error.code, '08003', name);
-        assert.equal(error.cause, because, name);
         assert.match(error.message, /^not connected since 20\d\d-\d\d-\d\dT[\d:.]+Z: /, name);
         assert.equal(error.message.replace(/^.*?Z: /, ''), `${why}; connect() connects again`, name);
         seen.add(error);
