@@ -85,7 +85,7 @@ class ConnectionParameters {
     const given = typeof config === 'string' ? {} : { ...config, password: config?.password, ssl: config?.ssl };
     const mode = modeOfConfig(given);
     const text = typeof config === 'string' ? config : given.connectionString;
-    const said = text || text === config ? parse(text) : {};
+    const said = typeof config === 'string' || text ? parse(text) : {};
     Object.assign(given, said);
     const value = (name, variable) => given[name] || process.env[variable] || defaults[name];
     const options = Object.keys(OPTIONS).map(name => [
