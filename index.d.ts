@@ -721,6 +721,9 @@ export interface GivenUrl {
 export abstract class Session<out D extends boolean = true> extends EventEmitter {
   protected constructor();
 
+  /** @returns a plain object, for JSON.stringify */
+  toJSON(): object;
+
   /** How queries decode columns unless they say otherwise: the config's `decode`. */
   readonly decode: D extends false ? false : Exclude<Decode, false>;
 

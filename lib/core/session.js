@@ -72,6 +72,15 @@ class Session extends EventEmitter {
     this.#lease = lease;
   }
 
+  /** What JSON and inspect show: nothing of what is inside. */
+  toJSON() {
+    return {};
+  }
+
+  [Symbol.for('nodejs.util.inspect.custom')]() {
+    return `${this.constructor.name} {}`;
+  }
+
   /** How queries decode columns unless they say otherwise: the config's `decode`. */
   get decode() {
     return this.#lease.common.decoding.decode;

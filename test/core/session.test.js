@@ -329,6 +329,23 @@ describe('A session', () => {
     });
   });
 
+  it('shows nothing of what is inside, by JSON and by inspect, in any place', async () => {
+    const client = await connected({ password: 'hidden' });
+    const pool = await opened({ size: 1 }, { password: 'hidden' });
+    const look = session => {
+      const shown = [inspect(session), inspect(session, { depth: 9, showHidden: true }), JSON.stringify({ session })];
+      assert.doesNotMatch(shown.join('\n'), /hidden|_events|kCapture/);
+    };
+    for (const each of [client, pool, client.with({ 'app.key': 'hidden' }), pool.with({ 'app.key': 'hidden' })]) {
+      look(each);
+      await each.transaction(async tx => {
+        look(tx);
+        await tx.transaction(look);
+      });
+    }
+    await pool.connection(look);
+  });
+
   it('that is over says so, whatever it is asked', async () => {
     const client = await connected();
     await client.end();
