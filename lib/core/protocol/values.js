@@ -103,7 +103,6 @@ const temporalText = (value, what) => isoText(value.toString(NO_NAMES), what);
 /** The texts of classes other than JSON, by their tags. */
 const TEXTS = {
   __proto__: null,
-  Date: dateText,
   URL: value => value.href,
   'Temporal.Instant': temporalText,
   'Temporal.PlainDate': temporalText,
@@ -183,6 +182,7 @@ function refuseLost(value, what) {
 function objectText(value, what) {
   const tag = tagOf(value);
   if (tag === 'Object') return undefined;
+  if (tag === 'Date') return dateText(value, what); // the usual ones cost no look-up
   return TEXTS[tag]?.(value, what) ?? refuseLost(value, what);
 }
 
@@ -294,8 +294,8 @@ function listText(list, isJson, what) {
 
 /** @returns {string|Uint8Array|List|null} a value as it is sent; bytes are not copied */
 function readValue(value, what) {
-  if (value === null || isList(value) || isBytes(value)) return value;
-  return Array.isArray(value) ? new List(value, what) : textOf(value, what);
+  if (Array.isArray(value)) return new List(value, what);
+  return value === null || isBytes(value) || isList(value) ? value : textOf(value, what);
 }
 
 /** @param {function(*): *} [keep] makes a value that does not change */

@@ -117,9 +117,10 @@ class CopyFrom extends Writable {
     this.#unwatch = watchStall(time, left, () => this.#fail(new TimeoutError(what, { code: '57014', sent: true })));
   }
 
-  write(chunk, ...rest) {
-    if (this.#encoder !== undefined) return super.write(this.#lineOf(chunk), ...rest);
-    if (typeof chunk !== 'object' || chunk === null || ArrayBuffer.isView(chunk)) return super.write(chunk, ...rest);
+  write(chunk, encoding, callback) {
+    if (this.#encoder !== undefined) return super.write(this.#lineOf(chunk), encoding, callback);
+    if (typeof chunk !== 'object' || chunk === null || ArrayBuffer.isView(chunk))
+      return super.write(chunk, encoding, callback);
     throw new TypeError(`copyFrom takes text and Buffers, not ${kindOf(chunk)}: for rows, set the option columns`);
   }
 
@@ -145,10 +146,12 @@ class CopyFrom extends Writable {
     this.#chunks += entries.length;
     let chunks = entries.map(({ chunk }) => chunk);
     if (this.#encoder !== undefined) {
+      let lines = this.#lines;
       for (const line of chunks) {
         if (typeof line !== 'string') return callback(showCaller(line, this.#caller));
-        this.#lines += line;
+        lines += line;
       }
+      this.#lines = lines;
       if (this.#lines.length < PIECE) return callback();
       chunks = [this.#takeLines()];
     }

@@ -35,7 +35,8 @@ function fieldOf(value) {
 }
 
 function otherText(value) {
-  if (isPiece(value)) refuse(WHAT, value, 'COPY takes values and no SQL: for json, pass JSON.stringify(value)');
+  if (Array.isArray(value) && isPiece(value))
+    refuse(WHAT, value, 'COPY takes values and no SQL: for json, pass JSON.stringify(value)');
   const read = readValue(value, WHAT);
   return typeof read === 'string' ? read : isList(read) ? listText(read, undefined, WHAT) : hexText(read);
 }
