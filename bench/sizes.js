@@ -1,12 +1,14 @@
 'use strict';
 
-// Measures the library: the minified bundle of each entry point, in bytes, beside its limit and the peers installed here, and
-// lines of code by folder, without comments and blank lines. The exit code is 1 if a limit is exceeded.
+// Measures the library: the minified bundle of each entry point and, as installed, of Client and Pool, in bytes, beside the peers
+// if `npm ci --prefix bench` has installed them, and lines of code by folder, without comments and blank lines. The exit code is 1 if a limit is exceeded.
 
 const fs = require('node:fs');
+const os = require('node:os');
 const path = require('node:path');
 const { gzipSync } = require('node:zlib');
 const { build } = require('esbuild');
+const { packInto } = require('../.ci/pack');
 const { CAPABILITIES, codeLines, readHouse, unitOf } = require('../test/support/house');
 
 const root = path.join(__dirname, '..');
@@ -58,6 +60,13 @@ async function main() {
     const { bytes, gzipped } = await bundled(entry, entry.startsWith('.') ? root : __dirname);
     print(entry, bytes, gzipped);
   }
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'sizes-'));
+  packInto(path.join(folder, 'node_modules/quickgres'));
+  for (const entry of ['quickgres', 'quickgres/pool']) {
+    const { bytes, gzipped } = await bundled(entry, folder);
+    print(`${entry}, as installed`, bytes, gzipped);
+  }
+  fs.rmSync(folder, { recursive: true });
   console.log('    lines');
   const lines = linesByFolder(readHouse(root));
   for (const [unit, count] of lines) print(unit, count);

@@ -18,7 +18,7 @@ export const change = (id: number, changes: { price?: string; note?: string | nu
 export const buy = (id: number, buyer: string) =>
   pool.transaction(async tx => {
     const [item] = await tx.query('UPDATE items SET stock = stock - 1 WHERE id = $1 RETURNING stock', [id]);
-    if (item!.stock < 0) throw new Error('sold out');
+    if (!item || item.stock < 0) throw new Error(item ? 'sold out' : 'no such item');
     await tx.query('INSERT INTO orders (item, buyer) VALUES ($1, $2)', [id, buyer]);
   });
 

@@ -16,7 +16,7 @@ export const change = (id, changes) => sql`UPDATE items SET ${sql(changes)} WHER
 export const buy = (id, buyer) =>
   sql.begin(async sql => {
     const [item] = await sql`UPDATE items SET stock = stock - 1 WHERE id = ${id} RETURNING stock`;
-    if (!(item?.stock >= 0)) throw new Error('sold out');
+    if (!(item?.stock >= 0)) throw new Error(item ? 'sold out' : 'no such item');
     await sql`INSERT INTO orders VALUES (${id}, ${buyer})`;
   });
 

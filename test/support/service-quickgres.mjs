@@ -17,7 +17,7 @@ export const change = async (id, changes) => pool.query(sql`UPDATE items SET ${s
 export const buy = (id, buyer) =>
   pool.transaction(async tx => {
     const [item] = await tx.query(sql`UPDATE items SET stock = stock - 1 WHERE id = ${id} RETURNING stock`);
-    if (!(item?.stock >= 0)) throw new Error('sold out');
+    if (!(item?.stock >= 0)) throw new Error(item ? 'sold out' : 'no such item');
     await tx.commit(sql`INSERT INTO orders VALUES (${id}, ${buyer})`); // the last query and COMMIT in one round trip
   });
 
