@@ -132,7 +132,7 @@ function connection(config) {
     let loaded = 0;
     await loadSample(client, rows => {
       loaded += rows;
-      const line = `loading ${SAMPLE} sample users: ${Math.round((100 * loaded) / SAMPLE)} %`;
+      const line = `loading ${SAMPLE} sample users for the page: ${Math.round((100 * loaded) / SAMPLE)} %`;
       if (process.stdout.isTTY) process.stdout.write(`\r${line}${loaded === SAMPLE ? '\n' : ''}`);
       else if (loaded % (SAMPLE / 4) === 0) console.log(line);
     });

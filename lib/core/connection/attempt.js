@@ -85,7 +85,7 @@ class Attempt {
   /**
    * @param {string} where for messages
    * @param {object} [limits] `seconds`: connect_timeout, 0 for none; `begun`: their beginning, by default now;
-   *   `signal`; `quick`: whether the address has to accept as quickly as net.connect demands of one of several
+   *   `signal`; `quick`: whether the address, one of several, has to accept within 250 ms
    */
   constructor(where, { seconds = 0, begun = seconds > 0 ? performance.now() : 0, signal, quick = false } = {}) {
     this.where = where;
