@@ -20,9 +20,9 @@ const SASL_FINAL = 12;
 
 /** Their methods in `require_auth`, and the methods that are not supported. */
 const SCRAM = 'scram-sha-256';
-const PLUS = 'SCRAM-SHA-256-PLUS';
+const PLAIN = 'SCRAM-SHA-256';
+const PLUS = `${PLAIN}-PLUS`;
 const OAUTH = 'oauth';
-const BEARER = 'OAUTHBEARER';
 const METHODS = {
   [OK]: 'none',
   [CLEARTEXT]: 'password',
@@ -31,7 +31,7 @@ const METHODS = {
   [SASL_CONTINUE]: SCRAM,
   [SASL_FINAL]: SCRAM
 };
-const UNSUPPORTED = { 2: 'Kerberos V5', 6: 'SCM credentials', 7: 'GSSAPI', 8: 'GSSAPI', 9: 'SSPI' };
+const UNSUPPORTED = { 2: 'Kerberos V5', 6: 'SCM secrets', 7: 'GSSAPI', 8: 'GSSAPI', 9: 'SSPI' };
 
 const refuse = what => new ConnectionError(what, { code: '28000' });
 
@@ -84,19 +84,10 @@ const ANSWERS = {
     scram.verify((await expect(SASL_FINAL)).toString('latin1'));
   },
 
-  async [OAUTH]({ login, ahead, send, request }) {
+  async [OAUTH](exchange) {
+    const { login, ahead, send } = exchange;
     if (ahead === NOTHING) await send(false, await bearer(login));
-    const { credentials } = login;
-    const { code, data } = await request();
-    credentials.isAccepted = code === OK && credentials.sent !== '';
-    if (credentials.isAccepted) return;
-    if (code !== SASL_CONTINUE) throw early(code);
-    credentials.refusal = later.oauth.readRefusal(data);
-    await send(false, answer('\x01'));
-    const next = await request().catch(error => {
-      throw Object.assign(error, { detail: JSON.stringify(credentials.refusal) });
-    });
-    throw early(next.code);
+    await later.oauth.finish(exchange, answer('\x01'), early);
   }
 };
 
@@ -105,8 +96,7 @@ const ANSWERS = {
  * `require_auth` forbids, a cleartext password on a way that others can read, and AuthenticationOk before the method is
  * complete.
  * @param {object} login `config`, `password`, `token()` ('' asks the server for the issuer), `encrypted`, `local` (the
- * way is
- *   on this machine), `binding` (tls-server-end-point data or null), and `credentials`, see connect.js
+ *   way is on this machine), `binding` (tls-server-end-point data or null), and `secrets`, see connect.js
  * @param {object} exchange `attempt`, `startupMessage`, `early` (an answer may go with it), `send(isLast, ...buffers)`,
  *   `request()` (reads the next Authentication message)
  * @throws {ConnectionError} 28000 if the client refuses, 08P01 for a protocol violation
@@ -150,18 +140,12 @@ function methodOf(code) {
 }
 
 /** Throws unless `require_auth` allows the method and it gives the `channel_binding` required. */
-function checkAllowed(
-  {
-    config: {
-      require_auth: { allowed },
-      channel_binding: binding
-    }
-  },
-  method
-) {
+function checkAllowed({ config }, method) {
+  const { allowed } = config.require_auth;
   const asks = `the server ${method === 'none' ? 'did not ask for authentication' : `asks for ${method}`}`;
   if (!allowed.has(method)) throw refuse(`${asks}, but require_auth allows only ${[...allowed].join(', ')}`);
-  if (method !== SCRAM && binding === 'require') throw refuse(`${asks}, but channel binding is required`);
+  if (method !== SCRAM && config.channel_binding === 'require')
+    throw refuse(`${asks}, but channel binding is required`);
 }
 
 /** @returns {string} the password; throws if there is none */
@@ -174,14 +158,8 @@ function passwordOf({ password }, method) {
 }
 
 function cleartext(login) {
-  const {
-    config: {
-      require_auth: { named }
-    },
-    encrypted,
-    local
-  } = login;
-  if (encrypted || local || named.has('password')) return answer(passwordOf(login, 'password'), '\0');
+  if (login.encrypted || login.local || login.config.require_auth.named.has('password'))
+    return answer(passwordOf(login, 'password'), '\0');
   throw refuse(
     'the server asks for the password in cleartext, and the connection is not encrypted; it ' +
       'is sent only if require_auth names "password"'
@@ -203,18 +181,10 @@ function mechanismsIn(list) {
 
 /** @returns {boolean} whether a token is asked for; a server may offer SCRAM beside it */
 function isForToken({ config: { oauth_token: token, require_auth: auth } }, offered) {
-  return offered.includes(BEARER) && ((token && auth.allowed.has(OAUTH)) || !offered.includes('SCRAM-SHA-256'));
+  return offered.includes('OAUTHBEARER') && ((token && auth.allowed.has(OAUTH)) || !offered.includes(PLAIN));
 }
 
-/** The first message of OAUTHBEARER. Naming oauth in `require_auth` does not allow others to read the token. */
-async function bearer(login) {
-  if (!login.encrypted && !login.local)
-    throw refuse('an OAuth token goes to another host over TLS alone: use sslmode=verify-full');
-  const token = await login.token();
-  if (token === undefined) throw refuse('no OAuth token was given: set oauth_token');
-  login.credentials.sent = token;
-  return initialResponse({ mechanism: BEARER, first: later.oauth.firstMessage(token) });
-}
+const bearer = async login => initialResponse(await later.oauth.begin(login, refuse));
 
 /**
  * @param {object} [begun] the SCRAM that went with the StartupMessage
@@ -225,7 +195,7 @@ function chooseMechanism(login, offered, begun, attempt) {
   if (begun === undefined && plus && !login.encrypted) {
     throw refuse('the server offers SCRAM-SHA-256-PLUS over a connection without TLS');
   }
-  const mechanism = begun?.mechanism ?? (plus && login.binding ? PLUS : 'SCRAM-SHA-256');
+  const mechanism = begun?.mechanism ?? (plus && login.binding ? PLUS : PLAIN);
   if (offered.includes(mechanism)) return begun ?? scramFor(login, plus ? login.binding : null);
   if (mechanism === PLUS && login.config.channel_binding === 'prefer') attempt.reason = REASON.UNBOUND;
   // The server is not authenticated yet, so only plausible names are shown.

@@ -1,6 +1,6 @@
 'use strict';
 
-const { Attempt, failed, REASON, STEP } = require('./attempt');
+const { Attempt, REASON, STEP } = require('./attempt');
 const { isToken, lookupPassword } = require('../config');
 const { ask, dial } = require('./dial');
 const { late } = require('../late');
@@ -10,7 +10,7 @@ const { inOrder, serversOf } = require('./servers');
 
 const later = late({
   cancel: () => require('./cancel-request'),
-  issuerIn: () => require('./oauth').issuerIn,
+  oauth: () => require('./oauth'),
   tls: () => require('./tls')
 });
 
@@ -47,7 +47,7 @@ async function connect(config, hooks, signal) {
     for (const entry of silentLast(inOrder(config, hosts), hosts, silent)) {
       if (only !== undefined && only !== entry) continue;
       const index = hosts.indexOf(entry);
-      const credentials = credentialsFor(config, entry);
+      const secrets = secretsFor(config, entry);
       const servers = await serversOf(config, entry, seconds, signal);
       const slow = []; // that have not accepted quickly: the way to them may be long
       for (const [list, quick] of [
@@ -56,7 +56,7 @@ async function connect(config, hooks, signal) {
       ]) {
         for (const server of list) {
           const error =
-            server.error ?? (await connectTo(config, { server, seconds, quick, wanted, credentials }, hooks, signal));
+            server.error ?? (await connectTo(config, { server, seconds, quick, wanted, secrets }, hooks, signal));
           if (error === null) return void silent?.delete(index);
           if (quick && error.code === 'ETIMEDOUT') {
             slow.push(server);
@@ -66,7 +66,7 @@ async function connect(config, hooks, signal) {
           if (error instanceof TimeoutError) silent?.set(index, performance.now());
         }
       }
-      if (credentials.sent && credentials.sent === config.oauth_token && !credentials.isAccepted) only = entry;
+      if (secrets.sent && secrets.sent === config.oauth_token && !secrets.isAccepted) only = entry;
     }
   }
   if (failures.length === 1) throw failures[0].error;
@@ -89,26 +89,24 @@ function silentLast(list, hosts, silent) {
 
 /**
  * @returns {object} the secrets for a host: `password()` returns a function that gives it, which reads the password
- * file, or
- *   a promise of one;
- *   `token(discover)`; functions of the config are called once. Authentication adds the token that was `sent`, whether
- *   the server has it `isAccepted`, and its `refusal`
+ *   file, or a promise of one; `token(discover)`; functions of the config are called once. Authentication adds the token
+ *   that was `sent`, whether the server has it `isAccepted`, and its `refusal`
  */
-function credentialsFor(config, { host, hostaddr, port }) {
-  const { user, database, password, passfile, require_auth: auth, oauth_token: token } = config;
+function secretsFor(config, { host, hostaddr, port }) {
+  const { user, database, passfile, oauth_token: token, require_auth: auth } = config;
+  const password = auth.single === 'none' || auth.single === 'oauth' ? '' : config.password;
   const whom = { host: host ?? hostaddr, port, user, database };
-  const given = {};
-  const text = auth.single === 'none' || auth.single === 'oauth' ? '' : password;
+  const isFit = text => !text.includes('\0');
+  let calledPassword, calledToken;
   return {
     password() {
-      if (typeof text !== 'function') return () => text ?? lookupPassword(passfile, whom);
-      const isFit = each => !each.includes('\0');
-      given.password ??= callFor('password', text, whom, isFit, 'string without NUL characters');
-      return given.password.then(found => () => found ?? '');
+      if (typeof password !== 'function') return () => password ?? lookupPassword(passfile, whom);
+      calledPassword ??= callFor('password', password, whom, isFit, 'string without NUL characters');
+      return calledPassword.then(found => () => found ?? '');
     },
     async token(discover) {
       if (typeof token !== 'function') return token;
-      return (given.token ??= callFor('oauth_token', token, { ...whom, discover }, isToken, 'bearer token'));
+      return (calledToken ??= callFor('oauth_token', token, { ...whom, discover }, isToken, 'bearer token'));
     }
   };
 }
@@ -129,16 +127,17 @@ async function callFor(name, get, whom, isFit, expected) {
  * server is remembered.
  * @returns {Promise<Error|null>} null when it is connected, an error if another place may succeed
  */
-async function connectTo(config, { server, seconds, quick, wanted, credentials }, hooks, signal) {
+async function connectTo(config, { server, seconds, quick, wanted, secrets }, hooks, signal) {
   const begun = seconds > 0 ? performance.now() : 0; // loading `performance` takes milliseconds
-  let plan = { wanted, sslmode: server.sslmode === 'allow' ? 'disable' : server.sslmode, early: true };
+  const sslmode = server.sslmode === 'allow' ? 'disable' : server.sslmode;
+  let plan = { wanted, sslmode, early: true, seconds, begun, signal, quick };
   for (;;) {
-    const attempt = new Attempt(server.where, { seconds, begun, signal, quick });
+    const attempt = new Attempt(server.where, plan);
     try {
-      await open(config, server, { ...plan, seconds, begun, signal }, credentials, attempt, hooks);
+      await open(config, server, plan, secrets, attempt, hooks);
       return null;
     } catch (failure) {
-      const error = attempt.fail(withoutToken(failure, credentials));
+      const error = attempt.fail(withoutToken(failure, secrets));
       // Requests that may have been executed are not repeated.
       const mayRepeat = !attempt.requestsSent || (error instanceof PostgresError && attempt.doing !== STEP.WAIT);
       // The server's error comes in place of ReadyForQuery.
@@ -166,44 +165,25 @@ function otherPlan({ sslmode }, plan, reason, { code }) {
 
 /** @returns {Error} the same, unless the server repeats the token in it */
 function withoutToken(error, { sent }) {
-  const isRepeated = sent && error instanceof PostgresError && JSON.stringify([error, error.message]).includes(sent);
-  return isRepeated ? new ConnectionError('the server repeats the token in its error', error) : error;
+  return sent && error instanceof PostgresError && JSON.stringify([error, error.message]).includes(sent)
+    ? new ConnectionError('the server repeats the token in its error', error)
+    : error;
 }
 
-/** Asks a server who issues the tokens that it takes, on a connection of its own, which the server then ends. */
-async function discover(config, server, plan, main) {
-  const attempt = new Attempt(server.where, plan);
-  main.wait(() => {}).catch(error => attempt.fail(error));
-  const asking = { password: () => () => undefined, token: async () => '' };
-  const hooks = {
-    notice() {},
-    ready() {
-      throw failed('the server asks for no token');
-    }
-  };
-  const error = await open(config, server, plan, asking, attempt, hooks).catch(reason => attempt.fail(reason));
-  if (asking.refusal === undefined) throw error;
-  return later.issuerIn(asking.refusal);
-}
-
-async function open(config, server, plan, credentials, attempt, hooks) {
-  const token = () => attempt.wait(credentials.token(() => discover(config, server, plan, attempt)));
-  let given = credentials.password();
+async function open(config, server, plan, secrets, attempt, hooks) {
+  const discover = () => later.oauth.discover(open, config, server, plan, attempt);
+  const token = () => attempt.wait(secrets.token(discover));
+  let given = secrets.password();
+  const dialed = dial(config, server, attempt, plan.sslmode);
   const asksToken = config.require_auth.single === 'oauth';
-  if (typeof given === 'function' && !asksToken) await dial(config, server, attempt, plan.sslmode);
-  else {
-    // The password or token may take a while, and the other steps do not need it.
-    [given] = await Promise.all([
-      attempt.wait(Promise.resolve(given)),
-      dial(config, server, attempt, plan.sslmode),
-      asksToken && token()
-    ]);
-  }
+  // The password or token may take a while, and the other steps do not need it.
+  if (typeof given === 'function' && !asksToken) await dialed;
+  else [given] = await Promise.all([given.then ? attempt.wait(given) : given, dialed, asksToken && token()]);
   const { socket, stream, encrypted } = attempt;
   const byCaller = stream.encrypted === true; // the caller's own stream may be encrypted
   const login = {
     config,
-    credentials,
+    secrets,
     token,
     get password() {
       return given();

@@ -1,6 +1,6 @@
 'use strict';
 
-const { failed } = require('./attempt');
+const { Attempt, failed } = require('./attempt');
 
 /*
  * The messages of OAUTHBEARER (RFC 7628). A server that refuses a token says why in JSON, and names the document that
@@ -17,10 +17,10 @@ const { failed } = require('./attempt');
 const ISSUER =
   /^(https:\/\/[^/?#\s]+)((?:\/(?!\.well-known\/)[^/?#\s]*)*)\/\.well-known\/(?:openid-configuration|oauth-authorization-server)((?:\/[^?#\s]*)?)$/;
 
-const URL_KEY = 'openid-configuration';
+/** The code of AuthenticationSASLContinue. */
+const CONTINUE = 11;
 
-/** @param {string} token '' asks what the server wants @returns {string} */
-const firstMessage = token => `n,,\x01auth=${token && `Bearer ${token}`}\x01\x01`;
+const URL_KEY = 'openid-configuration';
 
 /**
  * @param {Buffer} data untrusted
@@ -42,4 +42,41 @@ function issuerIn({ [URL_KEY]: url, scope }) {
   return { issuer: origin + before + behind, openid_configuration: url, scope };
 }
 
-module.exports = { firstMessage, readRefusal, issuerIn };
+/** @returns {Promise<object>} the SASL mechanism, and the first message */
+async function begin({ encrypted, local, token, secrets }, refuse) {
+  // Naming oauth in `require_auth` does not allow others to read the token.
+  if (!encrypted && !local) throw refuse('an OAuth token goes to another host over TLS alone: use sslmode=verify-full');
+  const sent = (secrets.sent = await token());
+  if (sent === undefined) throw refuse('no OAuth token was given: set oauth_token');
+  return { mechanism: 'OAUTHBEARER', first: `n,,\x01auth=${sent && `Bearer ${sent}`}\x01\x01` };
+}
+
+/** @param {function(number): Error} early makes the error of a code that may not come now */
+async function finish({ login: { secrets }, send, request }, end, early) {
+  const { code, data } = await request();
+  secrets.isAccepted = code === 0 && secrets.sent !== '';
+  if (secrets.isAccepted) return;
+  if (code !== CONTINUE) throw early(code);
+  secrets.refusal = readRefusal(data);
+  await send(false, end);
+  const next = await request().catch(error => {
+    throw Object.assign(error, { detail: JSON.stringify(secrets.refusal) });
+  });
+  throw early(next.code);
+}
+
+/** Asks a server who issues the tokens that it takes, on a connection of its own, which the server then ends. */
+async function discover(open, config, server, plan, main) {
+  const attempt = new Attempt(server.where, plan);
+  main.wait(() => {}).catch(error => attempt.fail(error));
+  const asking = { password: () => () => undefined, token: async () => '' };
+  const ready = () => {
+    throw failed('the server asks for no token');
+  };
+  const opened = open(config, server, plan, asking, attempt, { notice() {}, ready });
+  const error = await opened.catch(reason => attempt.fail(reason));
+  if (asking.refusal === undefined) throw error;
+  return issuerIn(asking.refusal);
+}
+
+module.exports = { begin, discover, finish, issuerIn, readRefusal };
