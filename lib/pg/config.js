@@ -22,6 +22,7 @@ function parse(text) {
   }
   const { searchParams, protocol, username, password, hostname, port, pathname } = new URL(valid, 'postgres://base');
   const { db, encoding, ...query } = Object.fromEntries(searchParams);
+  for (const name of Object.keys(query)) if (query[name] === '' && name !== 'ssl') delete query[name];
   const user = { user: decodeURIComponent(username), password: decodeURIComponent(password) };
   const path = decodeURI(pathname);
   if (protocol === 'socket:') return { ...user, ...query, host: path, database: db, client_encoding: encoding };

@@ -169,6 +169,7 @@ describe('Beside pg', function () {
               '?host=/tmp',
               '?host=other&port=7',
               '?user=q&password=r',
+              '?user=&password=&host=&port=&application_name=&options=&sslmode=',
               '?options=-c%20a%3Db',
               '?a=b'
             ])
