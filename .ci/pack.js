@@ -21,15 +21,10 @@ const REST = 'lib/later.js';
 /** The entry, and what a first query loads though its imports are late. */
 const FIRST = ['index.js', 'lib/core/config/index.js', 'lib/core/config/conninfo.js', 'lib/core/connection/index.js'];
 
-/** What the first use makes: authentication, BEGIN and its end, decoded columns, and the entry points of client-parser. */
+/** The entry points of client-parser. */
 const PARSERS = ['client-parser', 'client-parser/live'];
-const LATER = [
-  'lib/core/connection/scram.js',
-  'lib/core/requests/portal.js',
-  'lib/core/rows/binary.js',
-  'lib/core/transaction.js',
-  'client-parser/types.js'
-];
+/** The first use makes these: authentication, transactions, decoded columns. They need no descriptor for a file. */
+const LATER = ['lib/core/connection/scram.js', 'lib/core/transaction.js', 'client-parser/types.js'];
 
 /** What is needed less often. */
 const RARE = [

@@ -165,7 +165,8 @@ class Client extends Steps {
       if (rows.hasNames(decoding.decode)) pipeline.askFirst([decoding.decode]);
       const connected = later.connect(config, hooks, signal);
       connected.catch(() => {}); // the next line may throw
-      void [later.transaction, rows.decoders]; // meanwhile: later there may be no descriptor for their files
+      // Meanwhile, since later there may be no descriptor for their files. In a bundle they are not files.
+      if (module.filename !== undefined) void [later.transaction, rows.decoders];
       await connected;
     } catch (error) {
       // An error made in a socket's event would not show the awaiting caller.
