@@ -17,6 +17,9 @@ const LONG = 131072;
  */
 const BLOCK_BYTES = 147456;
 
+/** The largest read of the socket: a block with less room is left to the pieces that were made of it. */
+const READ = 65536;
+
 /** Bytes of a long result that may wait in the target, since stopping and restarting the socket costs more. */
 const AHEAD = 262144;
 
@@ -49,6 +52,7 @@ class Block {
  * asks to wait, and nothing more is sent behind its request.
  *
  * The results of a connection are written to one block, one after another: what a result leaves in it is its `last`.
+ * The pieces of a long result are views of blocks that nothing else is written to, so they pin a block at most.
  */
 class Sink {
   #backlog;
@@ -104,7 +108,8 @@ class Sink {
     this.#isOver = false;
     this.#pipeline = pipeline;
     this.target.backlog = this.#backlog = Backlog.of(pipeline);
-    this.#block = this.#backlog.block ??= new Block();
+    if (this.#backlog.block === undefined || this.#backlog.block.start > 0) this.#backlog.block = new Block();
+    this.#block = this.#backlog.block;
     this.#block.used = 0; // an encoder may have gone on after its result was dropped
     this.#encoder.start(this, rowParser, format);
   }
@@ -146,6 +151,7 @@ class Sink {
   reserve(length) {
     if (this.#block.used + length > this.#block.bytes.length) {
       this.flush();
+      if (this.#block.start > 0) this.#block = this.#backlog.block = new Block();
       if (length > BLOCK_BYTES) this.#block = new Block(Buffer.allocUnsafeSlow(length));
     }
     return this.#block;
@@ -165,8 +171,8 @@ class Sink {
   }
 
   /**
-   * @returns {Buffer|undefined} what was not written: a copy if the shared block is much larger, else the block itself.
-   *   A new block would make a result of one row 3.5 × as dear
+   * @returns {Buffer|undefined} what was not written: of a short result a copy, if the shared block is much larger,
+   *   since a new block would make a result of one row 3.5 × as dear; of a long one a part of the block
    */
   #take() {
     clearImmediate(this.#flushing); // the next result may have begun by then
@@ -174,17 +180,17 @@ class Sink {
     const block = this.#block;
     const { bytes, start, used } = block;
     const isShared = block === this.#backlog.block;
-    let piece;
-    if (isShared && 2 * used < BLOCK_BYTES) {
-      piece = Buffer.allocUnsafe(used);
+    if (!isShared) this.#block = this.#backlog.block;
+    if (used === start) return undefined;
+    if (isShared && start === 0 && 2 * used < BLOCK_BYTES && this.bytes <= this.#buffer) {
+      const piece = Buffer.allocUnsafe(used);
       bytes.copy(piece, 0, 0, used);
       block.used = 0;
-    } else {
-      piece = bytes.subarray(start, used);
-      if (isShared) this.#backlog.block = new Block();
-      this.#block = this.#backlog.block;
+      return piece;
     }
-    return piece.length > 0 ? piece : undefined;
+    if (isShared && BLOCK_BYTES - used > READ) block.start = used;
+    else if (isShared) this.#block = this.#backlog.block = new Block();
+    return bytes.subarray(start, used);
   }
 
   flush() {
