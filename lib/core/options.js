@@ -60,13 +60,18 @@ const HINTS = {
 const noCallback = value =>
   typeof value === 'function' ? ': there are no callbacks, but promises, streams and async iterables' : '';
 
-function checkFlag(value, name) {
-  if (typeof value !== 'boolean') throw new TypeError(`${name} must be a boolean, not ${kindOf(value)}`);
-}
+/** @returns {function(*, string)} the check of an option; an error shows numbers, and other values by their kind */
+const must = (fits, wanted) => (value, name) => {
+  if (fits(value)) return;
+  const given = typeof value === 'number' ? value : kindOf(value);
+  throw new TypeError(`${name} must be ${wanted}, not ${given}${noCallback(value)}`);
+};
 
-function checkStream(stream, name) {
-  if (stream) throw new TypeError(`${name} has no effect on a stream of yours: write new RowReader({ ${name} })`);
-}
+const checkFlag = must(value => typeof value === 'boolean', 'a boolean');
+const checkNumber = (wanted, fits) =>
+  must(value => typeof value === 'number' && value <= 0x7fffffff && fits(value), wanted);
+const checkCount = least => checkNumber(`an integer from ${least}`, value => Number.isInteger(value) && value >= least);
+const milliseconds = checkNumber('a number of milliseconds from 0', value => value >= 0);
 
 const isOid = oid => Number.isInteger(oid) && oid >= 0 && oid <= 0xffffffff;
 
@@ -76,6 +81,15 @@ const oneOf = words => (value, name) => {
   const given = typeof value === 'string' ? `'${value}'` : kindOf(value);
   throw new TypeError(`${name} must be '${words.join("' or '")}', not ${given}`);
 };
+
+/** @returns {function(*, string, object)} a check of an option that is for the rows of the method itself */
+const ofRows =
+  check =>
+  (value, name, { stream }) => {
+    check(value, name);
+    if (value && stream)
+      throw new TypeError(`${name} has no effect on a stream of yours: write new RowReader({ ${name} })`);
+  };
 
 /** The check of each option; methods check the options that are missing here. */
 const CHECKS = {
@@ -90,40 +104,25 @@ const CHECKS = {
   int8: oneOf(['number', 'string']),
   numeric: oneOf(['string', 'number']),
   bytea: oneOf(['hex', 'base64']),
-  separator(value) {
-    if (typeof value !== 'string' && !isBytes(value))
-      throw new TypeError(`separator must be a string or a Buffer, not ${kindOf(value)}`);
-  },
-  batchSize: value => checkCount(value, 'batchSize', 1),
-  retries: value => checkCount(value, 'retries', 0),
-  buffer: value => checkNumber(value, 'buffer', 'a number of bytes from 0', value => value >= 0),
-  decode: (decode, name, { stream }) => checkStream(checkDecode(decode) && stream, name),
-  format(value) {
-    if (value !== 0 && value !== 1)
-      throw new TypeError(
-        `format must be Client.STRING (0) or Client.BINARY (1), not ${kindOf(value)}${noCallback(value)}`
-      );
-  },
+  separator: must(value => typeof value === 'string' || isBytes(value), 'a string or a Buffer'),
+  batchSize: checkCount(1),
+  retries: checkCount(0),
+  buffer: checkNumber('a number of bytes from 0', value => value >= 0),
+  decode: ofRows(checkDecode),
+  format: must(value => value === 0 || value === 1, 'Client.STRING (0) or Client.BINARY (1)'),
   isolation(value) {
     const level = typeof value === 'string' ? value.toLowerCase() : kindOf(value);
     if (!LEVELS.includes(level)) throw new TypeError(`isolation must be one of ${LEVELS.join(', ')}, not ${level}`);
   },
-  keepalive: value => checkNumber(value, 'keepalive', 'a number of milliseconds from 0', value => value >= 0),
-  names(value, name, { stream }) {
-    if (value !== 'camel') throw new TypeError(`names must be 'camel', not ${kindOf(value)}`);
-    checkStream(stream, name);
-  },
+  keepalive: milliseconds,
+  names: ofRows(must(value => value === 'camel', "'camel'")),
   paramTypes(value) {
     if (Array.isArray(value) && value.length < 65536 && value.every(isOid)) return;
     throw new TypeError('paramTypes must be an array of type OIDs, such as [oid.int8], of the export oid');
   },
-  signal(value) {
-    if (typeof value?.addEventListener !== 'function')
-      throw new TypeError(`signal must be an AbortSignal, not ${kindOf(value)}`);
-  },
-  stall_timeout: value => checkNumber(value, 'stall_timeout', 'a number of milliseconds from 0', value => value >= 0),
-  statement_timeout: value =>
-    checkNumber(value, 'statement_timeout', 'a number of milliseconds above 0', value => value > 0)
+  signal: must(value => typeof value?.addEventListener === 'function', 'an AbortSignal'),
+  stall_timeout: milliseconds,
+  statement_timeout: checkNumber('a number of milliseconds above 0', value => value > 0)
 };
 
 /** @throws {TypeError} unless the options are an object */
@@ -165,15 +164,6 @@ function keep(text, values) {
   checkValues(values);
   return snapshot(values);
 }
-
-/** @returns {number} the value; throws a TypeError unless it fits */
-function checkNumber(value, name, wanted, fits) {
-  if (typeof value === 'number' && value <= 0x7fffffff && fits(value)) return value;
-  throw new TypeError(`${name} must be ${wanted}, not ${typeof value === 'number' ? value : kindOf(value)}`);
-}
-
-const checkCount = (count, name, least) =>
-  checkNumber(count, name, `an integer from ${least}`, count => Number.isInteger(count) && count >= least);
 
 /**
  * @param {Scope|object} lease of the session, see Scope.run

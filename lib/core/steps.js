@@ -47,7 +47,7 @@ class Steps extends Session {
    */
   getResults(maxCount = 0, target) {
     return promised(() => {
-      checkCount(maxCount, 'maxCount', 0);
+      checkCount(0)(maxCount, 'maxCount');
       if (this.#portal === null) throw this.#closed('no query is open: startQuery begins one', '34000');
       const receiver = target === undefined ? undefined : stream().receiverFor(target);
       const promise = this.#portal.fetch(maxCount, receiver);

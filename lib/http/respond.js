@@ -117,9 +117,10 @@ class ResponseTarget extends Target {
 }
 
 const isStatus = value => Number.isInteger(value) && value >= 200 && value < 600;
+const checkIsStatus = checkNumber('an integer from 200 to 599', isStatus);
 
 function checkStatus(options, name) {
-  if (options[name] !== undefined) checkNumber(options[name], name, 'an integer from 200 to 599', isStatus);
+  if (options[name] !== undefined) checkIsStatus(options[name], name);
 }
 
 /** Checks everything before a header is set or a query is sent. */

@@ -25,7 +25,7 @@ const DEFAULTS = {
   max_results: 10000,
   max_readers: 10000
 };
-const checkFrom = least => (value, name) => checkNumber(value, name, `a number from ${least}`, given => given >= least);
+const checkFrom = least => checkNumber(`a number from ${least}`, given => given >= least);
 const CHECKS = Object.fromEntries(
   Object.keys(DEFAULTS).map(name => [name, checkFrom(/^(?:interval|max_lifetime)$/.test(name) ? 0 : 1)])
 );

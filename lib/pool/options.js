@@ -27,8 +27,8 @@ function optionsOf(options) {
   for (const name of OPTIONS) {
     const what = name.includes('_') ? `${name}, in milliseconds,` : name;
     const { [name]: value = DEFAULTS[name] } = options;
-    all[name] = checkCount(value, what, name === 'size' ? 1 : 0);
-    if (name.includes('_')) all[name] ||= Infinity;
+    checkCount(name === 'size' ? 1 : 0)(value, what);
+    all[name] = name.includes('_') ? value || Infinity : value;
   }
   return all;
 }

@@ -460,7 +460,7 @@ describe('The tables of wrong input', () => {
     'Client#cancel, Client#end, Client#ref, Client#unref, Client#toJSON': 'they take nothing',
     'Client#destroy, Pool#destroy': 'they take any error',
     'Pool#connect': 'it rejects always',
-    'Pool#end, Pool#renew, Pool#toJSON, ResponseCache#clear, Live#end': 'they take nothing',
+    'Pool#end, Pool#renew, Pool#toJSON, ResponseCache#clear, Live#end, Session#toJSON': 'they take nothing',
     'Cursor, Listener, CopyFrom, CopyTo': 'they are made by methods',
     'PgOutput#value, PgOutput#relation, PgOutput#lacking': 'they are given what decode() has read',
     workersSocket: 'the client calls it',
