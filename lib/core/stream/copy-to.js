@@ -133,7 +133,6 @@ class Outlet {
     this.buffered = 0;
     this.#ongone(error);
     this.#onready();
-    this.destroy(error);
   }
 
   lose(error) {
@@ -146,9 +145,8 @@ class Outlet {
     this.#ongone = this.#onready = nothing;
   }
 
-  destroy(error) {
-    this.#context.runInAsyncScope(this.reader.destroy, this.reader, error);
-  }
+  /** The rejection of `runInto` destroys the stream. */
+  destroy() {}
 }
 
 /** COPY … TO STDOUT as a stream of bytes, with rows split anywhere. */
