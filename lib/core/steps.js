@@ -13,6 +13,10 @@ const stream = () => require('./stream');
 /** With more bytes than this unsent, copyData asks to wait. */
 const COPY_BUFFER = 1 << 20;
 
+function checkReader(reader, method) {
+  if (!(reader instanceof RowReader)) throw new TypeError(`${method} takes a RowReader, not ${kindOf(reader)}`);
+}
+
 /**
  * The steps of kig/quickgres 0.4: startQuery, getResults, sync; and copyData, copyDone and copyFail for the COPY FROM
  * STDIN that `query` begins. One of each may be open. Steps need a connection of their own, so only a Client has them.
@@ -62,7 +66,7 @@ class Steps extends Session {
    */
   sync(reader = new RowReader()) {
     return promised(() => {
-      if (!(reader instanceof RowReader)) throw new TypeError(`sync takes a RowReader, not ${kindOf(reader)}`);
+      checkReader(reader, 'sync');
       if (this.inQuery) return handOut(this.#closePortal().then(() => reader));
       const request = new CloseRequest();
       request.receiver = reader;
@@ -128,7 +132,7 @@ class Steps extends Session {
    */
   copyDone(reader = new RowReader()) {
     return promised(() => {
-      if (!(reader instanceof RowReader)) throw new TypeError(`copyDone takes a RowReader, not ${kindOf(reader)}`);
+      checkReader(reader, 'copyDone');
       return handOut(this.#endCopy(reader));
     });
   }

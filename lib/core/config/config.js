@@ -58,17 +58,13 @@ class Config {
     this.#secrets = secrets;
   }
 
-  get password() {
-    return this.#secrets.password;
-  }
-  get oauth_token() {
-    return this.#secrets.oauth_token;
-  }
-  get sslpassword() {
-    return this.#secrets.sslpassword;
-  }
-  get ssl() {
-    return this.#secrets.ssl;
+  static {
+    for (const name of ['password', 'oauth_token', 'sslpassword', 'ssl'])
+      Object.defineProperty(this.prototype, name, {
+        get() {
+          return this.#secrets[name];
+        }
+      });
   }
 }
 

@@ -104,10 +104,6 @@ const temporalText = (value, what) => isoText(value.toString(NO_NAMES), what);
 const TEXTS = {
   __proto__: null,
   URL: value => value.href,
-  'Temporal.Instant': temporalText,
-  'Temporal.PlainDate': temporalText,
-  'Temporal.PlainDateTime': temporalText,
-  'Temporal.PlainTime': value => value.toString(),
   'Temporal.ZonedDateTime'(value, what) {
     if (/^.(?:1[6-9]|2)/.test(value.offset))
       refuse(what, value, 'PostgreSQL takes offsets of less than 16 hours: pass value.toInstant()');
@@ -125,6 +121,8 @@ const TEXTS = {
   'Temporal.PlainMonthDay': (value, what) =>
     refuse(what, value, 'pass String(value), or value.toPlainDate({ year: 2000 })')
 };
+
+for (const name of ['Instant', 'PlainDate', 'PlainDateTime', 'PlainTime']) TEXTS[`Temporal.${name}`] = temporalText;
 
 /** What to write in place of a value that is not supported, by its tag. JSON would lose these values. */
 const HINTS = {
