@@ -92,6 +92,7 @@ class Client extends Steps {
         lost: error => {
           if (this.#pipeline === pipeline && this.state !== 'closed') this.#lose(error);
         },
+        cancel: () => this.#connection.cancel((this.#aborting ??= new Abort())),
         drained: () => this.#emit('drain'),
         queued: () => {
           if (this.state === 'new') setImmediate(() => this.#expectConnect(pipeline));
@@ -193,8 +194,6 @@ class Client extends Steps {
       config.user
     );
     if (!this.#referenced) connection.socket.unref();
-    const { cancel } = connection;
-    connection.cancel = () => cancel((this.#aborting ??= new Abort()));
     this.#pipeline.open(connection, requests.proofFor(connection));
   }
 

@@ -151,8 +151,9 @@ function checkOptions(options, names, checks = CHECKS) {
 
 /** @throws {TypeError} for arguments of a constructor behind the first `count`, with the form that is right */
 function checkNoMore(given, count, form) {
-  const at = Array.prototype.findIndex.call(given, (each, index) => index >= count && each !== undefined);
-  if (at >= 0) throw new TypeError(`argument ${at + 1} is ${kindOf(given[at])}, which would be ignored: write ${form}`);
+  for (let i = count; i < given.length; i++)
+    if (given[i] !== undefined)
+      throw new TypeError(`argument ${i + 1} is ${kindOf(given[i])}, which would be ignored: write ${form}`);
 }
 
 /**

@@ -50,7 +50,7 @@ function defaultHost() {
 }
 
 /** @returns {boolean} whether a host means a Unix socket */
-const isSocket = host => /^[/@]/.test(host);
+const isSocket = host => host[0] === '/' || host[0] === '@';
 
 /**
  * @param {string} host a socket directory (`/tmp`), an abstract one (`@name`), or the socket itself
@@ -72,9 +72,9 @@ function socketPath(host, port) {
 function isLoopback(host) {
   return (
     isSocket(host) ||
-    host.toLowerCase() === 'localhost' ||
     host === '::1' ||
-    (net.isIPv4(host) && host.startsWith('127.'))
+    (host.startsWith('127.') && net.isIPv4(host)) ||
+    host.toLowerCase() === 'localhost'
   );
 }
 

@@ -136,7 +136,7 @@ class Attempt {
       if (rest > MAX_UNREAD) return this.socket.destroy(protocolError('more bytes than may come now'));
       const all = Buffer.allocUnsafe(rest + length);
       if (rest > 0) all.set(this.unread);
-      all.set(bytes.subarray(0, length), rest);
+      bytes.copy(all, rest, 0, length);
       this.unread = all;
       this.#more?.();
     },

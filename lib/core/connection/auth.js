@@ -95,15 +95,15 @@ const ANSWERS = {
  * Sends the StartupMessage and authenticates in the way that the server asks for. The client refuses a method that
  * `require_auth` forbids, a cleartext password on a way that others can read, and AuthenticationOk before the method is
  * complete.
- * @param {object} login `config`, `password`, `token()` ('' asks the server for the issuer), `encrypted`, `local` (the
+ * @param {object} login `config`, `password()`, `token()` ('' asks the server for the issuer), `encrypted`, `local` (the
  *   way is on this machine), `binding` (tls-server-end-point data or null), and `secrets`, see connect.js
- * @param {object} exchange `attempt`, `startupMessage`, `early` (an answer may go with it), `send(isLast, ...buffers)`,
+ * @param {object} exchange `attempt`, `startupMessage`, `early` (an answer may go with it), `send(isLast, bytes)`,
  *   `request()` (reads the next Authentication message)
  * @throws {ConnectionError} 28000 if the client refuses, 08P01 for a protocol violation
  */
 async function authenticate(login, { attempt, startupMessage, early: isEarly, send, request }) {
   const ahead = isEarly ? await sentAhead(login) : NOTHING;
-  await send(ahead.isLast, startupMessage, ...ahead.parts);
+  await send(ahead.isLast, ahead === NOTHING ? startupMessage : Buffer.concat([startupMessage, ...ahead.parts]));
   const expect = async expected => {
     const { code, data } = await request();
     if (code === expected) return data;
@@ -149,7 +149,8 @@ function checkAllowed({ config }, method) {
 }
 
 /** @returns {string} the password; throws if there is none */
-function passwordOf({ password }, method) {
+function passwordOf(login, method) {
+  const password = login.password();
   if (password) return password;
   throw refuse(
     `no password was given, and authentication by ${method} needs one: set password, PGPASSWORD, or ` +

@@ -40,32 +40,36 @@ async function connect(config, hooks, signal) {
   const { hosts, connect_timeout: limit, target_session_attrs: attrs } = config;
   const { silent } = hooks;
   const seconds = limit || (silent && (hosts.length > 1 ? ONE_OF_SEVERAL : ONLY_ONE));
-  let failures;
+  let failures = [];
   let only; // the host whose server has a token that it did not accept
+
+  /** @returns {Promise<boolean>} whether one of these servers was connected to */
+  const tryServers = async (servers, quick, wanted, secrets, index) => {
+    const slow = []; // that have not accepted quickly: the way to them may be long
+    for (const server of servers) {
+      const error =
+        server.error ?? (await connectTo(config, { server, seconds, quick, wanted, secrets }, hooks, signal));
+      if (error === null) {
+        silent?.delete(index);
+        return true;
+      }
+      if (quick && error.code === 'ETIMEDOUT') {
+        slow.push(server);
+        continue;
+      }
+      failures.push({ where: server.where, error });
+      if (error instanceof TimeoutError) silent?.set(index, performance.now());
+    }
+    return slow.length > 0 && tryServers(slow, false, wanted, secrets, index);
+  };
+
   for (const wanted of attrs === 'prefer-standby' ? ['standby', 'any'] : [attrs]) {
     failures = [];
     for (const entry of silentLast(inOrder(config, hosts), hosts, silent)) {
       if (only !== undefined && only !== entry) continue;
-      const index = hosts.indexOf(entry);
       const secrets = secretsFor(config, entry);
       const servers = await serversOf(config, entry, seconds, signal);
-      const slow = []; // that have not accepted quickly: the way to them may be long
-      for (const [list, quick] of [
-        [servers, servers.length > 1],
-        [slow, false]
-      ]) {
-        for (const server of list) {
-          const error =
-            server.error ?? (await connectTo(config, { server, seconds, quick, wanted, secrets }, hooks, signal));
-          if (error === null) return void silent?.delete(index);
-          if (quick && error.code === 'ETIMEDOUT') {
-            slow.push(server);
-            continue;
-          }
-          failures.push({ where: server.where, error });
-          if (error instanceof TimeoutError) silent?.set(index, performance.now());
-        }
-      }
+      if (await tryServers(servers, servers.length > 1, wanted, secrets, hosts.indexOf(entry))) return;
       if (secrets.sent && secrets.sent === config.oauth_token && !secrets.isAccepted) only = entry;
     }
   }
@@ -185,9 +189,7 @@ async function open(config, server, plan, secrets, attempt, hooks) {
     config,
     secrets,
     token,
-    get password() {
-      return given();
-    },
+    password: given,
     encrypted: encrypted || byCaller,
     local: server.local || stream.local === true,
     binding: encrypted && config.channel_binding !== 'disable' ? later.tls.endPoint(socket.stream) : null
@@ -197,16 +199,18 @@ async function open(config, server, plan, secrets, attempt, hooks) {
   attempt.release();
   const isEncrypted = encrypted || (byCaller && config.socket.encrypts === true);
   const protection = !isEncrypted ? 'disable' : plan.sslmode === 'prefer' ? 'require' : plan.sslmode;
-  hooks.ready(
-    Object.assign(session, {
-      config,
-      socket,
-      reader: new FrameReader(),
-      host: server.host ?? server.hostaddr,
-      port: server.port,
-      cancel: signal => later.cancel.sendCancel(config, server, protection, session.backendKey, signal)
-    })
-  );
+  const { parameters, backendKey, processId } = session;
+  hooks.ready({
+    config,
+    socket,
+    reader: new FrameReader(),
+    parameters,
+    host: server.host ?? server.hostaddr,
+    port: server.port,
+    backendKey,
+    processId,
+    cancel: signal => later.cancel.sendCancel(config, server, protection, backendKey, signal)
+  });
   socket.deliver(attempt.unread);
 }
 

@@ -57,7 +57,7 @@ async function dial(config, server, attempt, sslmode) {
 function openStream({ keepalives, keepalives_idle: idle }, { address }, attempt, inPlace) {
   attempt.socket = new Socket(attempt.listener);
   const onread = inPlace ? attempt.socket.onread : undefined;
-  const options = { ...address, keepAlive: keepalives, keepAliveInitialDelay: idle * 1000, onread };
+  const options = { ...address, noDelay: true, keepAlive: keepalives, keepAliveInitialDelay: idle * 1000, onread };
   attempt.socket.attach((attempt.stream = net.connect(options)));
   const { stream } = attempt;
   const connected = attempt.wait(resolve => stream.once('connect', resolve));
@@ -85,6 +85,7 @@ async function takeStream({ socket, sslrootcert, sslcert }, { host, hostaddr, po
   attempt.stream = stream;
   attempt.socket = new Socket(attempt.listener);
   attempt.socket.attach(stream);
+  stream.setNoDelay?.(true);
   if (stream.connecting) await attempt.wait(resolve => stream.once('connect', resolve));
 }
 

@@ -14,6 +14,9 @@ const SMALL = 2048;
 const MIDDLE = 32768;
 const LARGE = 65536;
 
+/** Node.js keeps a closed stream until it collects all garbage: nothing else is kept with it. */
+const NOBODY = { chunk() {}, closed() {} };
+
 /**
  * @typedef {object} SocketListener
  * @property {function(Buffer, number): void} chunk gets bytes in buffer[0 … length), which the next ones overwrite
@@ -91,7 +94,6 @@ class Socket {
     // Whether the system copies what it takes at once, as it does for Node.js's own sockets without TLS.
     this.#isPlain = stream._handle && stream.encrypted === undefined;
     for (const event of Object.keys(this.#events)) stream.on(event, this.#events[event]);
-    stream.setNoDelay?.(true);
   }
 
   /** @returns {import('stream').Duplex} the stream without listeners, for TLS on top of it */
@@ -185,7 +187,9 @@ class Socket {
     if (this.#closed) return;
     this.#closed = true;
     this.#pausing.clear();
-    this.#listener.closed(this.#error);
+    const listener = this.#listener;
+    this.#listener = NOBODY;
+    listener.closed(this.#error);
   }
 }
 

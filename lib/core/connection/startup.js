@@ -45,13 +45,13 @@ async function start(config, plan, attempt, login, hooks) {
   const { max_protocol_version: asked, min_protocol_version: oldest } = config;
 
   /** Sends bytes. Waiting requests go with the last message that authentication needs. */
-  const send = async (last, ...parts) => {
+  const send = async (last, bytes) => {
     if (last && config.require_auth.single !== null && plan.wanted === 'any') {
       const requests = (hooks.requests ??= (await hooks.earlyRequests()) ?? Buffer.alloc(0));
       attempt.requestsSent ||= requests.length > 0;
-      parts.push(requests);
+      bytes = Buffer.concat([bytes, requests]);
     }
-    attempt.socket.stream.write(parts.length === 1 ? parts[0] : Buffer.concat(parts));
+    attempt.socket.stream.write(bytes);
   };
 
   /** Reads the next Authentication message. The version is negotiated before the first one, by PgBouncer 1.24 twice. */

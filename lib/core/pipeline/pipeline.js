@@ -54,7 +54,7 @@ class Pipeline {
   /**
    * @param {object} events `notice(fields, buf, start, end)`, `notification(…)`, `parameter(buf, start, end)`;
    *   `lost(error)`: the connection is unusable, or closed by the server if there is no error; `queued()`: a request
-   *   waits; `drained()`
+   *   waits; `cancel()` sends a CancelRequest; `drained()`
    * @param {object} common what connections have in common that replace each other or belong to one pool: `decoding`,
    *   the default of readers; `types`, see lib/core/rows; `silent`, see connect() of lib/core/connection;
    *   `isPooled`: the server has lost a statement, so that none gets a name any more
@@ -63,7 +63,7 @@ class Pipeline {
     this.events = events;
     this.memory = new Memory();
     this.writer = new MessageWriter();
-    this.statements = new Statements(256, `_${Math.random().toString(36).slice(2, 8)}`);
+    this.statements = new Statements(256, `_${((Math.random() * 2 ** 30) | 0).toString(36)}`);
     this.scopes = new Scopes(this);
     this.maxBuffered = 1 << 26;
     /**
@@ -431,7 +431,7 @@ class Pipeline {
     const { refused } = this.scopes.root;
     if (this.socket === null && refused !== null) throw again(refused());
     if (this.socket === null) throw new ConnectionError('not connected: await connect() first', { code: '08003' });
-    const cancelling = this.connection.cancel();
+    const cancelling = this.events.cancel();
     const cancelled = cancelling.then(
       () => {
         if (this.head !== null) this.lastCancelled = this.#tail; // it may still reach them
@@ -550,9 +550,9 @@ class Pipeline {
       flight.drop();
     }
     this.head = null;
-    const since = new Date();
+    const since = Date.now();
     this.scopes.root.refused = () =>
-      new ConnectionError(`not connected since ${since.toISOString()}: ${message}; connect() connects again`, {
+      new ConnectionError(`not connected since ${new Date(since).toISOString()}: ${message}; connect() connects again`, {
         code: '08003',
         cause,
         sent: false

@@ -28,9 +28,12 @@ const TYPES = [23, 25]; // int4, text
  */
 function mayBePooled({ processId, parameters }) {
   if (!(processId > 0 && processId <= MOST_PROCESSES)) return true;
-  const names = Object.keys(parameters);
-  const last = Math.max(...OF_SERVER.map(name => names.indexOf(name)));
-  return last >= 0 && OF_CLIENT.every(name => names.indexOf(name) > last);
+  let count; // of the client's settings behind the last one of the server's
+  for (const name in parameters) {
+    if (OF_SERVER.includes(name)) count = 0;
+    else if (OF_CLIENT.includes(name)) count++;
+  }
+  return count === OF_CLIENT.length;
 }
 
 /** Finds out whether a server that may be a pooler takes pipelined requests. Nothing fails with it. */

@@ -22,7 +22,7 @@ class Exchange {
 
   constructor(options, connection) {
     const config = resolve({ user: 'foo', host: 'db.example', ...options }, undefined, {});
-    const login = { config, password: 'secret', encrypted: false, local: false, binding: null, ...connection };
+    const login = { config, password: () => 'secret', encrypted: false, local: false, binding: null, ...connection };
     if (config.channel_binding === 'disable') login.binding = null;
     this.opening = this.#answer();
     authenticate(login, {
@@ -129,7 +129,7 @@ describe('Authentication', () => {
   });
 
   it('answers MD5 with the hash of the hash of password and user, and the salt', async () => {
-    const auth = make({ user: 'foo' }, { password: 'bar' });
+    const auth = make({ user: 'foo' }, { password: () => 'bar' });
     // md5('bar' || 'foo') is 96948aad3fcae80c08a35c9b5958cd89.
     const expected = crypto
       .createHash('md5')
@@ -271,7 +271,7 @@ describe('Authentication', () => {
   it('says that a password is missing, and counts an empty one as missing', async () => {
     for (const password of [undefined, '']) {
       for (const request of [CLEARTEXT, MD5, SASL]) {
-        await assert.rejects(respond(make({}, { password, local: true }), request), refused(/no password was given/));
+        await assert.rejects(respond(make({}, { password: () => password, local: true }), request), refused(/no password was given/));
       }
     }
   });

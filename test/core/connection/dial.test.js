@@ -28,6 +28,26 @@ describe('Opening a connection', () => {
 
   const base = more => ({ ...server.config, connect_timeout: 20, ...more });
 
+  it("sends without delay, over a stream of the caller's as well", async () => {
+    const { connect: connectStream } = net;
+    const told = [];
+    const socket = ({ host, port }) => {
+      const stream = connectStream(port, host);
+      stream.setNoDelay = value => told.push(value);
+      return stream;
+    };
+    net.connect = options => {
+      told.push(options.noDelay);
+      return connectStream(options);
+    };
+    try {
+      for (const more of [{}, { socket }]) (await open(base(more))).socket.destroy();
+    } finally {
+      net.connect = connectStream;
+    }
+    assert.deepEqual(told, [true, true]);
+  });
+
   it('says so where too many begin at once at a Unix socket', async function () {
     if (process.platform !== 'linux') this.skip();
     const fake = new FakeServer(async conversation => {

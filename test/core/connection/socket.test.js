@@ -171,16 +171,6 @@ describe('Socket', () => {
     assert.deepEqual(chunks, ['unread']);
   });
 
-  it('sends without delay', async () => {
-    const stream = new PassThrough();
-    let noDelay;
-    stream.setNoDelay = value => {
-      noDelay = value;
-    };
-    new Socket(listening()).attach(stream);
-    assert.equal(noDelay, true);
-  });
-
   it('says that memory may be used again exactly when the system has taken everything', async () => {
     const { socket, listener, peer } = await open();
     peer.pause();
