@@ -73,7 +73,7 @@ export const interval = sized(16, (bytes, start) => {
     before = value;
   }
   if (!micros && result) return result.trimEnd();
-  return `${result}${micros < 0 ? '-' : before < 0 ? '+' : ''}${timeOf(micros < 0 ? -micros : micros)}`;
+  return result + (micros < 0 ? '-' : before < 0 ? '+' : '') + timeOf(micros < 0 ? -micros : micros);
 });
 
 const two = (bytes, off) => bytes[off] * 10 + bytes[off + 1] - 528;
@@ -113,10 +113,12 @@ function millisText(bytes, start, end) {
 }
 
 /** The milliseconds of a binary timestamp. */
-function millis(...place) {
-  const micros = bigint(...place);
-  return Number(micros / 1000n) - (micros % 1000n < 0) + EPOCH;
-}
+// 2 ** 32 is 4294967296: each part is exact in the range of Dates.
+const millis = sized(
+  8,
+  (bytes, start) =>
+    int32(bytes, start) * 4294967 + floor((int32(bytes, start) * 296 + (int32(bytes, start + 4) >>> 0)) / 1000) + EPOCH
+);
 
 /** An Invalid Date for infinity and after the year 275760. */
 export const toDate = (...place) => new Date(millis(...place));

@@ -176,14 +176,14 @@ class RowReader {
     const list = [];
     for (let chunk = this._first; chunk !== null; chunk = chunk.next) {
       const { bytes, end, type } = chunk;
-      if (
+      const isWritten =
         type !== null &&
         make !== structAt &&
         (make === arrayAt || type.Shape !== undefined) &&
-        decoding.isWritten(type)
-      )
+        decoding.isWritten(type) &&
         require('./binary').makeRows(chunk, list, make === objectAt);
-      else for (let at = chunk.start; at < end; at += 1 + int32(bytes, at + 1)) list.push(rowAt(chunk, at, make));
+      if (!isWritten)
+        for (let at = chunk.start; at < end; at += 1 + int32(bytes, at + 1)) list.push(rowAt(chunk, at, make));
       chunk.text = ''; // frees the string
     }
     return list;

@@ -271,7 +271,10 @@ describe('Authentication', () => {
   it('says that a password is missing, and counts an empty one as missing', async () => {
     for (const password of [undefined, '']) {
       for (const request of [CLEARTEXT, MD5, SASL]) {
-        await assert.rejects(respond(make({}, { password: () => password, local: true }), request), refused(/no password was given/));
+        await assert.rejects(
+          respond(make({}, { password: () => password, local: true }), request),
+          refused(/no password was given/)
+        );
       }
     }
   });

@@ -126,6 +126,24 @@ describe('Decoders of binary values in Node.js', () => {
     );
   });
 
+  it("make the same values when a decoder of the caller's reads another result meanwhile", async () => {
+    const client = await connected();
+    const from = 'FROM generate_series(1, 50) AS n';
+    const other = await client.query(`SELECT '2020-01-01'::date + n AS d ${from}`, [], { format: 1 });
+    const decode = {
+      ...decoders,
+      26: bytes => {
+        const n = bytes.readUInt32BE(0);
+        other._objects = undefined; // they are made again
+        return other.objects[n - 1].d;
+      }
+    };
+    const text = `SELECT n::oid, '2020-01-01'::date + n AS d, n * interval '1 day' AS i ${from}`;
+    const { objects } = await client.query(text, [], { format: 1, decode });
+    for (const [index, { n, d, i }] of objects.entries())
+      assert.deepEqual([n, i], [d, index > 0 ? `${index + 1} days` : '1 day']);
+  });
+
   it('refuse rows whose columns are longer than they are', async () => {
     const client = await connected();
     const result = await client.query("SELECT '00000000-0000-0000-0000-000000000000'::uuid AS a", [], { format: 1 });
