@@ -199,17 +199,14 @@ async function open(config, server, plan, secrets, attempt, hooks) {
   attempt.release();
   const isEncrypted = encrypted || (byCaller && config.socket.encrypts === true);
   const protection = !isEncrypted ? 'disable' : plan.sslmode === 'prefer' ? 'require' : plan.sslmode;
-  const { parameters, backendKey, processId } = session;
   hooks.ready({
+    ...session,
     config,
     socket,
     reader: new FrameReader(),
-    parameters,
     host: server.host ?? server.hostaddr,
     port: server.port,
-    backendKey,
-    processId,
-    cancel: signal => later.cancel.sendCancel(config, server, protection, backendKey, signal)
+    cancel: signal => later.cancel.sendCancel(config, server, protection, session.backendKey, signal)
   });
   socket.deliver(attempt.unread);
 }

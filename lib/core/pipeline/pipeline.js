@@ -552,11 +552,14 @@ class Pipeline {
     this.head = null;
     const since = Date.now();
     this.scopes.root.refused = () =>
-      new ConnectionError(`not connected since ${new Date(since).toISOString()}: ${message}; connect() connects again`, {
-        code: '08003',
-        cause,
-        sent: false
-      });
+      new ConnectionError(
+        `not connected since ${new Date(since).toISOString()}: ${message}; connect() connects again`,
+        {
+          code: '08003',
+          cause,
+          sent: false
+        }
+      );
     this.scopes.lose(unsent);
   }
 }

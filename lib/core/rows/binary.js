@@ -43,8 +43,8 @@ function four(value, pos) {
 /** Writes an integer below 2 ** 32 with at least so many digits. */
 function decimals(value, pos, least) {
   let rest = value >>> 0;
-  let length = rest < 10 ? 1 : rest < 100 ? 2 : rest < 1000 ? 3 : rest < 10000 ? 4 : 5;
-  for (let top = 100000; length > 4 && rest >= top; top *= 10) length++;
+  let length = 1;
+  for (let top = 10; rest >= top; top *= 10) length++;
   if (length < least) length = least;
   for (let at = pos + length; at > pos;) {
     const high = (rest / 10) >>> 0;
@@ -79,7 +79,6 @@ function macaddr(bytes, start, end, pos) {
 
 // The greatest numbers mean infinity, the least ones -infinity.
 const LAST = 2 ** 31 - 1;
-const isInfinite = (high, low) => (high === LAST && low === -1) || (high === ~LAST && low === 0);
 const infinity = (high, pos) => put(high > 0 ? 'infinity' : '-infinity', pos);
 
 const DAY = 86400e6;
@@ -89,11 +88,14 @@ let days = 0;
 let seconds = 0;
 let micros = 0;
 
-/** Reads microseconds. The number of days is at most as great as they are; the other parts are not negative. */
+/**
+ * Reads microseconds. The number of days is at most as great as they are; the other parts are not negative.
+ * @returns {boolean} false for numbers that are not exact: infinity, and those of far years
+ */
 function readMicros(bytes, start) {
   const high = int32(bytes, start);
-  if (high >= 2 ** 20 || high < -(2 ** 20)) return readFar(high, int32(bytes, start + 4));
-  const all = high * 2 ** 32 + (int32(bytes, start + 4) >>> 0); // is exact
+  if (high >= 2 ** 20 || high < -(2 ** 20)) return false;
+  const all = high * 2 ** 32 + (int32(bytes, start + 4) >>> 0);
   // Products may be one off, and cost less than quotients.
   days = Math.floor(all * (1 / DAY)) | 0;
   let rest = all - days * DAY;
@@ -106,18 +108,18 @@ function readMicros(bytes, start) {
   }
   seconds = (rest * 1e-6) | 0;
   micros = (rest - seconds * 1e6) | 0;
-  if (micros < 1e6) return;
-  seconds++;
-  micros = 0;
+  if (micros === 1e6) {
+    seconds++;
+    micros = 0;
+  }
+  return true;
 }
 
-/** The same for numbers that are not exact. */
-function readFar(high, low) {
-  const all = (BigInt(high) << 32n) | BigInt(low >>> 0);
-  const rest = ((all % 86400000000n) + 86400000000n) % 86400000000n;
-  days = Number((all - rest) / 86400000000n);
-  seconds = Number(rest / 1000000n);
-  micros = Number(rest % 1000000n);
+/** Writes what `readMicros` has not read. @returns {number} -1 unless it is infinity */
+function far(bytes, start, pos) {
+  const high = int32(bytes, start);
+  const low = int32(bytes, start + 4);
+  return (high === LAST && low === -1) || (high === ~LAST && low === 0) ? infinity(high, pos) : -1;
 }
 
 let isBC = false;
@@ -168,9 +170,7 @@ function putMinutes(rest, pos) {
 
 const timestampOf = zone =>
   function timestamp(bytes, start, end, pos) {
-    const high = int32(bytes, start);
-    if ((high === LAST || high === ~LAST) && isInfinite(high, int32(bytes, start + 4))) return infinity(high, pos);
-    readMicros(bytes, start);
+    if (!readMicros(bytes, start)) return far(bytes, start, pos);
     pos = putDate(days, pos);
     page[pos] = SPACE;
     pos = putTime(seconds, pos + 1);
@@ -187,7 +187,7 @@ function date(bytes, start, end, pos) {
 
 /** A time of day, to 24:00:00; no server sends others. */
 function time(bytes, start, end, pos) {
-  readMicros(bytes, start);
+  if (!readMicros(bytes, start)) return -1;
   if (days === 0) return putTime(seconds, pos);
   return days === 1 && seconds === 0 && micros === 0 ? putTime(86400, pos) : -1;
 }
@@ -214,11 +214,10 @@ function part(value, unit, isSigned, pos) {
 
 function interval(bytes, start, end, pos) {
   const from = pos;
-  const high = int32(bytes, start);
   const ofDays = int32(bytes, start + 8);
   const months = int32(bytes, start + 12);
-  if (ofDays === high && months === high && isInfinite(high, int32(bytes, start + 4))) return infinity(high, pos);
-  readMicros(bytes, start);
+  if (!readMicros(bytes, start))
+    return ofDays === months && months === int32(bytes, start) ? far(bytes, start, pos) : -1;
   let whole = days * 86400 + seconds;
   const isNegative = days < 0;
   if (isNegative) {
