@@ -62,7 +62,7 @@ const thrown = new WeakMap();
 
 /** Remembers what a function of the config throws, which requests then reject with. */
 function remember(value) {
-  const error = value instanceof Error ? value : new Error('thrown by a function of the config', { cause: value });
+  const error = value instanceof Error ? value : new Error('thrown by a function of the config');
   thrown.set(error, value);
   return error;
 }
@@ -114,10 +114,10 @@ class ConnectionParameters {
   }
 }
 
-/** @returns {Function} the same check, whose error is remembered */
+/** @returns {Function} the same check, whose error is remembered; as for Node.js, null and false are none */
 const checking = check => (host, certificate) => {
   const error = check(host, certificate);
-  return error === undefined ? undefined : remember(error);
+  return error ? remember(error) : undefined;
 };
 
 /**

@@ -56,6 +56,7 @@ const CONFIGS = {
   "rejectUnauthorized: 'false'": () => ({ ssl: { rejectUnauthorized: 'false' } }),
   servername: ({ ca }) => ({ ssl: { ca, servername: 'other.example' } }),
   'servername, by address': ({ ca }) => ({ host: '127.0.0.1', ssl: { ca, servername: 'other.example' } }),
+  'no servername': ({ ca }) => ({ ssl: { ca, servername: '' } }),
   'ca, by address': ({ ca }) => ({ host: '127.0.0.1', ssl: { ca } }),
   'ssl.host': ({ ca }) => ({ ssl: { ca, host: 'other.example' } }),
   'cert and key': ({ ca, cert, key }) => ({ ssl: { ca, cert, key } }),
@@ -76,6 +77,7 @@ const CONFIGS = {
   'checkServerIdentity refuses, not verified': ({ ca }) => ({
     ssl: { ca, rejectUnauthorized: false, checkServerIdentity: () => own }
   }),
+  'checkServerIdentity returns null': ({ ca }) => ({ ssl: { ca, checkServerIdentity: () => null } }),
   'minVersion 1.3': ({ ca }) => ({ ssl: { ca, minVersion: 'TLSv1.3' } }),
   'maxVersion 1.2': ({ ca }) => ({ ssl: { ca, maxVersion: 'TLSv1.2' } }),
   'sslnegotiation direct': ({ ca }) => ({ sslnegotiation: 'direct', ssl: { ca } }),
@@ -120,6 +122,10 @@ const CONFIGS = {
   '?sslcert without sslkey': ({ files: { client, ca } }) => `?sslcert=${client.cert}&sslrootcert=${ca.cert}`,
   '?sslcert&sslkey&sslmode=require&uselibpqcompat': ({ files: { client } }) =>
     `?sslcert=${client.cert}&sslkey=${client.key}&sslmode=require&uselibpqcompat=true`,
+  'sslnegotiation direct without ssl': () => ({ sslnegotiation: 'direct' }),
+  'a Unix socket, ssl: true': (_, { socketDirectory }) => ({ host: socketDirectory, ssl: true }),
+  'a Unix socket, ssl: {}': (_, { socketDirectory }) => ({ host: socketDirectory, ssl: {} }),
+  'a Unix socket': (_, { socketDirectory }) => ({ host: socketDirectory }),
   '?sslnegotiation=direct': () => '?sslnegotiation=direct',
   '?sslnegotiation=direct&sslmode=no-verify': () => '?sslnegotiation=direct&sslmode=no-verify',
   '?sslnegotiation=direct&sslrootcert': ({ files }) => `?sslnegotiation=direct&sslrootcert=${files.ca.cert}`,
@@ -188,6 +194,8 @@ const DIFFERENCES = [
   [/^ssl: '(?:require|false)'|^ssl: 1$|^\?ssl=(?:false|require)/, NOT_PLAIN],
   [/^ssl: 'disable'|^\?ssl=disable/, /^(?:plain|28000)$/],
   [/^servername$/, NOT_PLAIN],
+  [/^a Unix socket, ssl/, /^(?:plain|28000)$/],
+  [/^sslnegotiation direct without ssl$/, NOT_PLAIN],
   [/^sslmode: '\S+'$|sslmode in the config/, NOT_PLAIN],
   [/^sslrootcert .*in the config$|^sslcert .*in the config$|^PGSSLROOTCERT, /, NOT_PLAIN],
   [/^PGSSLMODE=(?:true|REQUIRE|nonsense|on|yes|1|required|Require)$/, NOT_PLAIN],
@@ -287,7 +295,7 @@ describe('TLS beside pg', function () {
       const differences = [];
       for (const [title, config] of Object.entries(CONFIGS)) {
         const given = () => {
-          const value = config(material);
+          const value = config(material, servers[name]);
           if (typeof value === 'string') return { connectionString: address + value };
           const { env, url, ...options } = value;
           setVariables({ HOME: '/nonexistent', ...env });

@@ -413,7 +413,7 @@ describe('A client of quickgres/pg', () => {
 
   it("rejects with the error of the config's own functions, as it was thrown, in a pool as well", async () => {
     const secured = await startServer({ tls: true, auth: 'scram-sha-256', external: false });
-    const own = Object.assign(new Error('no secret today'), { code: 'VAULT' });
+    const own = Object.assign(new Error('no secret today', { cause: new Error('closed') }), { code: 'VAULT' });
     const throwing = [
       () => {
         throw own;
@@ -433,8 +433,18 @@ describe('A client of quickgres/pg', () => {
         await made.end();
       }
     }
-    const odd = new pg.Client({ ...secured.config, password: () => Promise.reject('text') });
-    await assert.rejects(odd.connect(), error => error === 'text');
+    for (const config of [
+      { password: () => Promise.reject('text') },
+      { ssl: { ...ssl, checkServerIdentity: () => 'text' } }
+    ]) {
+      const odd = new pg.Client({ ...secured.config, ...config });
+      await assert.rejects(odd.connect(), error => error === 'text');
+    }
+    for (const nothing of [undefined, null, false, '']) {
+      const content = new pg.Client({ ...secured.config, ssl: { ...ssl, checkServerIdentity: () => nothing } });
+      await content.connect();
+      await content.end();
+    }
     await secured.stop();
   });
 

@@ -214,7 +214,7 @@ class Attempt {
     }
     const hint = Object.hasOwn(HINTS, code) ? `: ${HINTS[code]}` : '';
     const Class = error instanceof TimeoutError ? TimeoutError : ConnectionError;
-    return new Class(sentence + hint, { code, cause: error.cause ?? error });
+    return new Class(sentence + hint, { code, cause: (error instanceof Class && error.cause) || error });
   }
 }
 

@@ -55,7 +55,7 @@ function tlsOptions(config, server) {
   return {
     ...Object.fromEntries(Object.entries(own).filter(([name]) => !NOT_PASSED_ON.includes(name))),
     rejectUnauthorized: full || sslmode === 'verify-ca' || asNode || (!config.ssl && ca !== undefined),
-    checkServerIdentity: (_, certificate) => check(own.servername ?? host, certificate),
+    checkServerIdentity: (_, certificate) => check(own.servername || host, certificate),
     servername: own.servername ?? (named ? host : ''),
     ...(config.sslnegotiation === 'direct' && { ALPNProtocols: ['postgresql'] }),
     secureContext:
