@@ -73,7 +73,7 @@ class CopyBothRequest extends Flight {
       case backend.CommandComplete:
         // Neither side has sent CopyDone: the server is shutting down, or refuses a second stream on one connection.
         if (this.copying && !this.#ended) {
-          this.error ??= new UsageError('the server ended the replication; it takes a new connection', '55000');
+          this.rejectWith(new UsageError('the server ended the replication; it takes a new connection', '55000'));
         }
         this.#ended = true;
         this.state = State.Done;

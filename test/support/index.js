@@ -47,6 +47,8 @@ async function proxied(config, options) {
   return { client, proxy, wire: proxy.connections[0] };
 }
 
+const CANCEL_REQUEST = 80877102;
+
 /** What a server says before it takes queries. */
 const GREETING = Buffer.concat([SAY.ok, SAY.parameter('server_version', '18.0'), SAY.key, SAY.ready]);
 
@@ -61,7 +63,8 @@ const GREETING = Buffer.concat([SAY.ok, SAY.parameter('server_version', '18.0'),
  */
 async function faked(script, config) {
   const fake = await new FakeServer(async conversation => {
-    await conversation.first();
+    const first = await conversation.first();
+    if (first.readInt32BE(0) === CANCEL_REQUEST) return void conversation.socket.end();
     conversation.say(GREETING);
     conversation.request = async () => {
       let types = '';

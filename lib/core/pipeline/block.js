@@ -3,21 +3,22 @@
 // How transaction blocks end, and what an answer says of them.
 
 const {
+  PostgresError,
   State,
   UsageError,
   backend: { CommandComplete },
   decodeCommandComplete
 } = require('../protocol');
-const { Flight } = require('./flight');
+const { Effect, Flight } = require('./flight');
 const { rollbacksTo } = require('./sql');
 
 /** Ends a block or a savepoint, by COMMIT, ROLLBACK or RELEASE. It resolves to the command tag. */
 class EndRequest extends Flight {
-  /** @param {boolean} controlsBlock whether it ends the block, rather than a savepoint in it */
-  constructor(text, controlsBlock) {
+  /** @param {boolean} endsBlock rather than a savepoint in it */
+  constructor(text, endsBlock) {
     super();
     this.text = text;
-    this.controlsBlock = controlsBlock;
+    this.effect = endsBlock ? Effect.ENDS_BLOCK : Effect.ENDS_SAVEPOINT;
   }
 
   write(writer) {
@@ -31,7 +32,7 @@ class EndRequest extends Flight {
   }
 }
 
-EndRequest.prototype.endsScope = EndRequest.prototype.simple = true;
+EndRequest.prototype.simple = true;
 
 /** Ends a block that should not be there. Every later request would be rejected, or be a part of it. */
 function rollBack(pipeline) {
@@ -68,8 +69,8 @@ const rolledBack = failure =>
  *     in the block of a transaction      I, T     E        the block has failed            its error is kept
  *     a query in that block              any      I, or §  it has ended the block          the transaction is over; a
  *                                                                                          block that is open is undone
- *     a query in that block, failing     any      I        BEGIN, or its COMMIT, failed    its error is kept, and the
- *                                                                                          transaction is over
+ *     a query in that block, failing     any      I        its BEGIN has failed, maybe by  its error is kept, and the
+ *                                                          a cancel of the query           transaction is over
  *     COMMIT or ROLLBACK of that block   any      T, E     it was cancelled or skipped     the block is undone
  *     outside, may begin or end a block  any      any      the block is the caller's       nothing
  *     outside, anything else             I        T, E     Pgpool-II has begun a block     the block is undone
@@ -86,15 +87,18 @@ function checkBlock(pipeline, request, before) {
   else if (request.endsScope) mustUndo &&= controlsBlock;
   else if (hasLeft(pipeline, request)) {
     const { error } = request;
-    const isUndone = error !== undefined && status === 'I' && pipeline.endings === 0;
-    if (isUndone) outermost.fail(error);
-    request.error ??= new UsageError(
-      'this ended the transaction block: in transaction(), return from the function to commit, throw to roll back',
-      '25P01'
+    // Its cancel has reached BEGIN: the other requests fail as they do in a block that it has reached later.
+    const isGivenUp = error !== undefined && !(error instanceof PostgresError);
+    if (isGivenUp) outermost.fail(error);
+    request.rejectWith(
+      new UsageError(
+        'this ended the transaction block: in transaction(), return from the function to commit, throw to roll back',
+        '25P01'
+      )
     );
     mustUndo &&= !outermost.isOver; // else the transaction has ended the other one as well
     request.settle(); // before those that wait, so that Promise.all rejects with the first error
-    scopes.leaveBlock(scope, isUndone ? rolledBack(error) : request.error);
+    scopes.leaveBlock(scope, isGivenUp ? rolledBack(error) : request.error);
   } else mustUndo = false;
   if (mustUndo) rollBack(pipeline);
 }

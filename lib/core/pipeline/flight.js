@@ -29,6 +29,14 @@ function outcome({ error, result, promise }) {
   throw error;
 }
 
+/** What a request does to the transaction block that it is in. */
+const Effect = Object.freeze({
+  NONE: 0,
+  ENDS_SAVEPOINT: 1, // that of its scope
+  ENDS_BLOCK: 2, // that of its scope
+  ANY: 3 // its text may begin or end a block
+});
+
 /** Promises that are about to be rejected. Those that resolve meanwhile take as many turns, which keeps the order. */
 let rejecting = 0;
 
@@ -46,7 +54,7 @@ let rejecting = 0;
  *                   a command is done       at++; at `hold`, others may be sent behind it           sent
  *                   ErrorResponse           commands[at].fail, and the others' behind it            Failed
  *                   given up                rejects; nothing is sent behind it; giveUp              sent
- *                   ReadyForQuery           settles: Pipeline.#ready                                Over
+ *                   ReadyForQuery           settles: `ready`                                        Over
  *     Failed        ReadyForQuery           rejects, or is sent again: mayResend                    Over, or sent
  *     any but Over  the connection is lost  rejects
  *
@@ -69,8 +77,66 @@ class Flight {
     }));
   }
 
+  /** Calls back when it settles. */
+  onSettled(callback) {
+    const { resolve } = this;
+    this.resolve = outcome => {
+      callback();
+      resolve(outcome);
+    };
+  }
+
   get pending() {
     return this.resolve !== null;
+  }
+
+  /** Submission has failed: giving it up later would reject a promise that no caller has. */
+  unsubmit() {
+    this.resolve = null;
+  }
+
+  /** Whether it ends the block of its scope, or the savepoint. */
+  get endsScope() {
+    return this.effect === Effect.ENDS_BLOCK || this.effect === Effect.ENDS_SAVEPOINT;
+  }
+
+  /** Whether it may begin or end a block. */
+  get controlsBlock() {
+    return this.effect >= Effect.ENDS_BLOCK;
+  }
+
+  /** One of its texts may begin or end a block. */
+  mayControlBlock() {
+    if (!this.endsScope) this.effect = Effect.ANY;
+  }
+
+  /** Its promise will reject with this, unless with an earlier error. */
+  rejectWith(error) {
+    this.error ??= error;
+  }
+
+  /** @returns {Array|undefined} what has to be asked in front of it, once */
+  takeWants() {
+    const { wants } = this;
+    this.wants = undefined;
+    return wants;
+  }
+
+  /** Lets nothing be sent behind it before it is over. It was not sent. */
+  sendAlone() {
+    this.hold = Infinity;
+  }
+
+  /** Lets nothing more be sent behind it before it is over. It was sent. */
+  holdBehind(pipeline) {
+    if (this.hold === 0) pipeline.hold();
+    this.hold = Infinity;
+  }
+
+  /** A command has written a part of its messages: the rest, and Sync, come later. */
+  waitFor(command) {
+    this.sendAlone();
+    this.rest = command;
   }
 
   /** Whether it was given up after it was sent. The server is asked to cancel it when its answer is the next one. */
@@ -108,7 +174,6 @@ class Flight {
           .then(outcome)
       );
     }
-    if (this.unwatch !== undefined) this.unwatch();
   }
 
   /** Copies the input, which the caller may change while the flight waits. */
@@ -117,6 +182,17 @@ class Flight {
   /** Writes the messages of its own command, and sets `state`. @param {Flight} flight that it is a command of */
   write(writer, statements, flight) {
     this.state = State.Done;
+  }
+
+  /**
+   * Puts commands in front of its own.
+   * @param {boolean} begins whether BEGIN of its scope is among them
+   * @returns {number} behind so many commands others may be sent; 0 if nothing begins, or nothing may
+   */
+  putInFront(before, begins) {
+    this.commands = before.concat(this.commands ?? this);
+    if (!begins || this.hold > 0) return 0;
+    return (this.hold = before.length);
   }
 
   /**
@@ -162,7 +238,7 @@ class Flight {
     } catch (error) {
       writer.length = length;
       this.rest = undefined;
-      this.error = error;
+      this.rejectWith(error);
       this.#abandon(writer);
     }
     if (this.rest === undefined) writer.sync();
@@ -202,7 +278,10 @@ class Flight {
     else if (command.state === State.Failed) this.#skip(command, pipeline);
     else if (command.state === State.Done) {
       command.call?.over();
-      if (++this.at === this.hold) pipeline.letFollow(this);
+      if (++this.at === this.hold) {
+        this.hold = 0; // BEGIN is answered
+        pipeline.release();
+      }
       // Nothing but its own command is left, whose messages need no look at the list.
       if (this.commands[this.at] === this && this.call === undefined) this.commands = undefined;
       if (this.rest?.state === State.Binding) this.proceed(pipeline, true);
@@ -243,7 +322,7 @@ class Flight {
    * @param {Flight} [failed] a command in front of this one: the server has skipped this one
    */
   fail(error, pipeline, failed = this) {
-    this.error ??= error;
+    this.rejectWith(error);
     this.state = State.Failed;
     // The server has ignored a Query message, which has no Sync of its own.
     if (this.rest === undefined && !(this.simple && failed !== this)) return;
@@ -304,21 +383,17 @@ class Flight {
 
   /** Its answer is complete. */
   ready() {
-    const { receiver } = this;
-    this.error ??= receiver?.error;
+    this.rejectWith(this.receiver?.error);
     this.settle();
   }
 }
 
 Object.assign(Flight.prototype, {
   // rare fields are not set in each flight, of which there may be a million
-  awaitsCaller: false, // its answer comes only when the caller has done something
   at: 0, // the index of the command that is being answered
-  behind: undefined, // what is sent right behind it
   call: undefined, // that publishes it, see tracing.js
   commands: undefined, // if there are others than itself
-  controlsBlock: false, // its text may begin or end a transaction block
-  endsScope: false, // it ends the block of its scope, or a savepoint
+  effect: Effect.NONE, // on the transaction block
   // How many commands are to be answered before anything is sent behind it: those up to BEGIN of its block; Infinity if
   // it has to be over, for example since it is to be cancelled.
   hold: 0,
@@ -328,7 +403,6 @@ Object.assign(Flight.prototype, {
   settings: undefined, // sent in front of it, see lib/core/settings.js
   simple: false, // it is a Query message, which includes a Sync
   stale: false, // it failed because of a stale statement
-  unwatch: undefined, // ends the watch of its signal and time limit
   wants: undefined // what has to be known of types in front of it, until it was asked for, see learn.js
 });
 
@@ -347,4 +421,4 @@ function mayResend(flight, sending) {
   return true;
 }
 
-module.exports = { Flight, mayResend, outcome };
+module.exports = { Effect, Flight, mayResend, outcome };

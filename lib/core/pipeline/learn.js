@@ -77,8 +77,8 @@ class TypesRequest extends Flight {
     this.all = all;
     this.oids = new Set(oids);
     this.names = new Set(names.filter(name => !name.includes('\0')));
-    /** @type {UndoRequest|undefined} what is sent right behind it */
-    this.behind = undefined;
+    /** @type {UndoRequest|undefined} is sent right behind it */
+    this.undo = undefined;
   }
 
   /** Whether another question asks for nothing else. */
@@ -107,8 +107,8 @@ class TypesRequest extends Flight {
     writer.query(`${this.#inBlock ? `SAVEPOINT ${NAME}; ` : ''}${textOf(this.#which)}`);
     this.state = State.Simple;
     if (!this.#inBlock) return;
-    this.behind = new UndoRequest();
-    this.behind.open(this.scope);
+    this.undo = new UndoRequest();
+    this.undo.open(this.scope);
   }
 
   message(pipeline, type, buf, start, end, count) {
@@ -176,13 +176,14 @@ function learn(request, receivers) {
   if (lacking.length === 0 || request.error !== undefined || !request.pending) return false;
   // In a failed block there are no answers, and in a COPY the answer might have to wait for the caller.
   if (pipeline.status === 'E' || pipeline.socket === null) return false;
-  for (let each = pipeline.head; each !== null; each = each.next) if (each.awaitsCaller) return false;
+  for (let each = pipeline.head; each !== null; each = each.next)
+    if (each.state === State.CopyInSent || each.state === State.CopyIn) return false;
   const oids = [...new Set(lacking.flatMap(receiver => receiver.lacking))];
   const question = questionOf(pipeline, { all: false, oids, names: [] });
   question.whenOver(() => {
     for (const receiver of lacking) {
       receiver.retype?.();
-      request.error ??= receiver.error;
+      request.rejectWith(receiver.error);
     }
     request.settle();
   });

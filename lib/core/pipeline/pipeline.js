@@ -19,7 +19,7 @@ const { setImmediate } = require('../timer');
 const { cancelHead } = require('./give-up');
 const { UNREAD, again, isTermination, lossErrors } = require('./errors');
 const { checkBlock, noteCommand } = require('./block');
-const { mayResend } = require('./flight');
+const { Effect, mayResend } = require('./flight');
 const { Phase, Scope, Scopes } = require('./scope');
 const { beginningOf } = require('./sql');
 const { Statements } = require('./statements');
@@ -29,9 +29,6 @@ const { CommandComplete, ErrorResponse, NoticeResponse, NotificationResponse, Pa
   backend;
 
 const later = late({ inside: () => require('./types-query'), learn: () => require('./learn') });
-
-/** No commands. */
-const NONE = [];
 
 /** With so many bytes, messages leave at once instead of at the end of the tick. */
 const FLUSH_BYTES = 65536;
@@ -49,7 +46,7 @@ class Pipeline {
   #early; // see `share`
   #isAnswering = false; // a part of the answer to the head has come
   #results; // see `results`
-  #tail = null;
+  #tail = null; // the last flight of the line; when that is empty, its text
 
   /**
    * @param {object} events `notice(fields, buf, start, end)`, `notification(…)`, `parameter(buf, start, end)`;
@@ -77,7 +74,7 @@ class Pipeline {
     /** Whether something can be written: the connection is there, or takes early requests. */
     this.isOpen = false;
     this.unanswered = 0;
-    /** @type {Flight|null} the one that is answered next */
+    /** @type {Flight|null} the one that is answered next, the first of the line */
     this.head = null;
     /** @type {Flight|null} the first one whose messages are in the writer */
     this.unwritten = null;
@@ -158,8 +155,7 @@ class Pipeline {
    * @returns {boolean} whether the flight waits for the answer: only one Sync may be under way
    */
   #askBefore(flight) {
-    const question = later.learn.questionBefore(this, flight.wants);
-    flight.wants = undefined;
+    const question = later.learn.questionBefore(this, flight.takeWants());
     if (question === undefined) return false;
     if (this.maxPipeline < Infinity && !this.scopes.isInBlock) {
       flight.snapshot();
@@ -169,7 +165,7 @@ class Pipeline {
       return true;
     }
     question.open(this.scopes.root);
-    this.send(question);
+    this.#sendWaiting(question);
     return false;
   }
 
@@ -270,7 +266,7 @@ class Pipeline {
         this.#queue(flight, scope);
       }
     } catch (error) {
-      flight.resolve = null; // giving it up later would reject a promise that no caller has
+      flight.unsubmit();
       throw error;
     }
     if (!flight.internal) this.pending++;
@@ -359,6 +355,7 @@ class Pipeline {
     if (!request.pending) return void (request.internal || this.pending--);
     try {
       this.send(request);
+      if (request.undo !== undefined) this.send(request.undo); // of a question in a block
     } catch (error) {
       this.reject(request, error);
     }
@@ -378,14 +375,10 @@ class Pipeline {
     const begins = scope.begin !== undefined;
     if (begins) statements.lastParsed = undefined;
     try {
-      const holds = flight.hold > 0;
-      const before = begins || settings !== undefined ? scope.commandsBefore(flight) : NONE;
-      if (before.length > 0) flight.commands = before.concat(flight.commands ?? flight);
-      const { commands } = flight;
-      if (commands === undefined) flight.write(writer, statements, flight);
-      else flight.writeFrom(0, writer, statements, begins && !holds ? before.length : 0);
+      const begun = begins || settings !== undefined ? flight.putInFront(scope.commandsBefore(flight), begins) : 0;
+      if (flight.commands === undefined) flight.write(writer, statements, flight);
+      else flight.writeFrom(0, writer, statements, begun);
       if (!flight.simple && flight.rest === undefined) writer.sync();
-      if (begins && flight.hold === 0) flight.hold = before.length;
     } catch (error) {
       writer.length = start;
       statements.disturbing = disturbing;
@@ -395,7 +388,7 @@ class Pipeline {
       throw error;
     }
     if (flight.statement !== statements.lastParsed && !flight.internal) statements.lastParsed = undefined;
-    if (flight.controlsBlock) statements.control = flight;
+    if (flight.effect >= Effect.ENDS_BLOCK) statements.control = flight;
     if (flight.hold > 0) this.holds++;
     this.unanswered++;
     if (this.#isBounded && this.common.isPooled) this.maxPipeline = 1; // also if another connection has found that out
@@ -409,7 +402,6 @@ class Pipeline {
     }
     if (flight.commands !== undefined && channel.hasSubscribers) traceControls(flight, this);
     this.flush();
-    if (flight.behind !== undefined) this.send(flight.behind);
   }
 
   reject(request, error) {
@@ -499,18 +491,6 @@ class Pipeline {
     if (this.head?.givenUp) cancelHead(this);
     const { active } = this.scopes;
     if (active.first !== null || active.phase === Phase.ENDING) this.pump();
-  }
-
-  /** Lets nothing more be sent behind a flight that was sent, until it is over. */
-  holdBehind(flight) {
-    if (flight.hold === 0) this.holds++;
-    flight.hold = Infinity;
-  }
-
-  /** BEGIN of its block is answered, so others may be sent behind a flight. */
-  letFollow(flight) {
-    flight.hold = 0;
-    this.release();
   }
 
   /** Stops sending until `release` was called as often. */

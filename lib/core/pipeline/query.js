@@ -117,14 +117,13 @@ class QueryRequest extends Flight {
     this.state = !parses ? State.Binding : statement.closes.length > 0 ? State.ClosingFirst : State.Parsing;
     if ((statement.disturbs || statement.controlsBlock) && !this.internal) {
       if (statement.disturbs) statements.disturbedBy(flight);
-      if (statement.controlsBlock) flight.controlsBlock = true;
+      if (statement.controlsBlock) flight.mayControlBlock();
     }
     if (!asks) return this.execute(writer, statements);
     // Whether a list is JSON decides the type of its parameter. Flush keeps the transaction, and the server of a
     // pooler.
     writer.flush();
-    flight.hold = Infinity;
-    flight.rest = this;
+    flight.waitFor(this);
     this.values = snapshot(values);
   }
 
@@ -240,7 +239,7 @@ class QueryRequest extends Flight {
 
   ready() {
     const { receiver } = this;
-    this.error ??= receiver?.error;
+    if (receiver?.error !== undefined) this.rejectWith(receiver.error);
     if (receiver?.types !== undefined && waitsForTypes(this, [receiver])) return;
     this.settle(this.error, receiver?.given ?? receiver);
   }

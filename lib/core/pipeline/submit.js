@@ -11,7 +11,7 @@ const IN_FRONT =
 /** Submits a request, see Pipeline.submit, with its own limits and settings. */
 function submitIn(request, scope, limits) {
   if (limits?.settings !== undefined) request.settings = limits.settings;
-  if (limits?.alone) request.hold = Infinity;
+  if (limits?.alone) request.sendAlone();
   if (limits === undefined || (limits.signal === undefined && limits.statement_timeout === undefined)) {
     return scope.pipeline.submit(request, scope);
   }
@@ -25,7 +25,7 @@ function submitIn(request, scope, limits) {
   const isSent = () => request.state !== State.Waiting;
   const reason = () =>
     isSent() ? '' : scopes.active !== scope ? `: it waited for ${scopes.active.name}` : pipeline.held ? IN_FRONT : '';
-  request.unwatch = watchLimits(limits, error => giveUp(request, error), tooLong('query', reason), isSent);
+  request.onSettled(watchLimits(limits, error => giveUp(request, error), tooLong('query', reason), isSent));
   return promise;
 }
 

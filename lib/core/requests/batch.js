@@ -125,7 +125,7 @@ class BatchRequest extends Flight {
 
   ready() {
     const receivers = this.queries.map(({ receiver }) => receiver);
-    this.error ??= receivers.find(receiver => receiver?.error !== undefined)?.error;
+    this.rejectWith(receivers.find(receiver => receiver?.error !== undefined)?.error);
     if (!waitsForTypes(this, receivers)) this.settle();
   }
 }

@@ -3,6 +3,7 @@
 const { UsageError } = require('../protocol');
 const { RowReader, readingOf } = require('../rows');
 const {
+  Effect,
   Flight,
   InternalQuery,
   QueryRequest,
@@ -28,10 +29,10 @@ class CommitRequest extends Flight {
   /**
    * @param {object} options of the query
    * @param {string} end COMMIT or RELEASE
-   * @param {boolean} controlsBlock whether that ends the block, rather than a savepoint in it
+   * @param {boolean} endsBlock rather than a savepoint in it
    * @param {function(Error|undefined)} onOver called when the answer is complete
    */
-  constructor(text, values, options, end, controlsBlock, onOver) {
+  constructor(text, values, options, end, endsBlock, onOver) {
     super();
     if (copyDirection(text) !== undefined)
       throw new TypeError('commit takes a query, not COPY: await that, then return from the function');
@@ -47,8 +48,8 @@ class CommitRequest extends Flight {
     this.#onOver = onOver;
     this.text = text;
     this.commands = [this.#query, this.#end, this];
-    this.controlsBlock = controlsBlock;
-    this.hold = Infinity;
+    this.effect = endsBlock ? Effect.ENDS_BLOCK : Effect.ENDS_SAVEPOINT;
+    this.sendAlone();
     this.wants = this.#query.wants;
   }
 
@@ -72,13 +73,11 @@ class CommitRequest extends Flight {
   ready() {
     const { receiver } = this.#query;
     const { endedBy } = this.scope.outermost;
-    this.error ??= endedBy ?? receiver?.error;
+    this.rejectWith(endedBy ?? receiver?.error);
     this.receiver = receiver;
     this.#onOver(this.error);
     if (!waitsForTypes(this, [receiver])) this.settle();
   }
 }
-
-CommitRequest.prototype.endsScope = true;
 
 module.exports = { CommitRequest };

@@ -85,7 +85,7 @@ class CopyInRequest extends CopyRequest {
    */
   constructor(text, begun, sent, receiver = new RowReader()) {
     super(text, receiver);
-    this.hold = Infinity;
+    this.sendAlone();
     this.#begun = begun;
     this.#sent = sent;
   }
@@ -166,7 +166,5 @@ class CopyInRequest extends CopyRequest {
     return super.giveUp(error, pipeline);
   }
 }
-
-CopyInRequest.prototype.awaitsCaller = true;
 
 module.exports = { CopyInRequest, CopyOutRequest };

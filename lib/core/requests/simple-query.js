@@ -30,8 +30,8 @@ class SimpleQueryRequest extends Flight {
     this.reader = null; // of the current statement
     this.wants = wantsOf(options.decode);
     // During COPY FROM STDIN the server ignores everything but data.
-    if (/\bcopy\b/i.test(text)) this.hold = Infinity;
-    this.controlsBlock = /\b(?:begin|start|commit|end|rollback|abort)\b/i.test(text);
+    if (/\bcopy\b/i.test(text)) this.sendAlone();
+    if (/\b(?:begin|start|commit|end|rollback|abort)\b/i.test(text)) this.mayControlBlock();
   }
 
   write(writer, statements, flight) {
@@ -64,7 +64,7 @@ class SimpleQueryRequest extends Flight {
   }
 
   ready() {
-    this.error ??= this.receiver.find(({ error }) => error !== undefined)?.error;
+    this.rejectWith(this.receiver.find(({ error }) => error !== undefined)?.error);
     if (!waitsForTypes(this, this.receiver)) this.settle();
   }
 }
