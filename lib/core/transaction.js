@@ -86,6 +86,7 @@ class Transaction {
   #reject; // of #interrupted
   #scope;
   #session;
+  #undone; // the promise of its answers
 
   constructor(
     parent,
@@ -195,7 +196,7 @@ class Transaction {
     const scope = this.#scope;
     if (scope.isOver) return;
     if (error !== undefined && this.#depth === 0) scope.fail(error);
-    else if (error !== undefined) for (const text of this.#texts.undo) this.#control(text).catch(() => {});
+    else if (error !== undefined) this.#sendUndo();
     scope.pipeline.end(scope);
   }
 
@@ -233,6 +234,10 @@ class Transaction {
     );
   }
 
+  #sendUndo() {
+    this.#undone = Promise.allSettled(this.#texts.undo.map(text => this.#control(text)));
+  }
+
   /** If this fails as well, the first error says more. */
   async #undo() {
     const { phase, pipeline } = this.#scope;
@@ -240,9 +245,12 @@ class Transaction {
       this.#last === undefined
         ? phase >= Phase.ENDING || (phase === Phase.COMMITTING && this.#interruption !== undefined)
         : this.#last.state !== State.Waiting;
-    if (isEnding || this.#isEmpty) return;
-    const undone = Promise.allSettled(this.#texts.undo.map(text => this.#control(text)));
-    pipeline.end(this.#scope);
+    if (!isEnding && !this.#isEmpty) {
+      this.#sendUndo();
+      pipeline.end(this.#scope);
+    }
+    const undone = this.#undone ?? this.#scope.undone;
+    if (undone === undefined) return;
     // A silent connection does not answer.
     if (this.#interruption !== undefined || pipeline.givenUpAt !== 0) return;
     let stop;

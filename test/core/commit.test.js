@@ -83,6 +83,18 @@ describe('tx.commit', () => {
     assert.deepEqual(await ints(), []);
   });
 
+  it('rejects when its block or savepoint is undone, as the function does that fails with a query', async () => {
+    const { client } = await proxied({}, { delay: 5 });
+    for (const fail of [tx => tx.query('SELECT 1 / 0'), tx => tx.commit('SELECT 1 / 0')]) {
+      await assert.rejects(client.transaction(fail), { code: '22012' });
+      assert.equal(client.transactionStatus, 'I');
+      await client.transaction(async tx => {
+        await assert.rejects(tx.transaction(fail), { code: '22012' });
+        assert.equal(client.transactionStatus, 'T');
+      });
+    }
+  });
+
   it('rejects with the error of a deferred constraint', async () => {
     const { client, ints } = await prepared();
     await client.transaction(tx => tx.commit(INSERT, [1]));

@@ -9,7 +9,7 @@ const {
   backend: { CommandComplete },
   decodeCommandComplete
 } = require('../protocol');
-const { Effect, Flight } = require('./flight');
+const { Flight } = require('./flight');
 const { rollbacksTo } = require('./sql');
 
 /** Ends a block or a savepoint, by COMMIT, ROLLBACK or RELEASE. It resolves to the command tag. */
@@ -18,7 +18,7 @@ class EndRequest extends Flight {
   constructor(text, endsBlock) {
     super();
     this.text = text;
-    this.effect = endsBlock ? Effect.ENDS_BLOCK : Effect.ENDS_SAVEPOINT;
+    this.effect = endsBlock ? 'block' : 'savepoint';
   }
 
   write(writer) {
@@ -34,13 +34,17 @@ class EndRequest extends Flight {
 
 EndRequest.prototype.simple = true;
 
-/** Ends a block that should not be there. Every later request would be rejected, or be a part of it. */
+/**
+ * Ends a block that should not be there. Every later request would be rejected, or be a part of it.
+ * @returns {Promise} of the answer
+ */
 function rollBack(pipeline) {
   const request = new EndRequest('ROLLBACK', true);
   request.internal = true;
-  request.open(pipeline.scopes.root).catch(error => pipeline.events.lost(error));
+  const undone = request.open(pipeline.scopes.root).catch(error => pipeline.events.lost(error));
   if (pipeline.held) pipeline.scopes.root.unshift(request);
   else pipeline.send(request);
+  return undone;
 }
 
 /** Notes a command tag that shows the end of a block; that of ROLLBACK TO SAVEPOINT is the same as that of ROLLBACK. */
@@ -100,7 +104,7 @@ function checkBlock(pipeline, request, before) {
     request.settle(); // before those that wait, so that Promise.all rejects with the first error
     scopes.leaveBlock(scope, isGivenUp ? rolledBack(error) : request.error);
   } else mustUndo = false;
-  if (mustUndo) rollBack(pipeline);
+  if (mustUndo) outermost.undone = rollBack(pipeline);
 }
 
 module.exports = { EndRequest, checkBlock, noteCommand, rolledBack };

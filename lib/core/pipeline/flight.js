@@ -29,14 +29,6 @@ function outcome({ error, result, promise }) {
   throw error;
 }
 
-/** What a request does to the transaction block that it is in. */
-const Effect = Object.freeze({
-  NONE: 0,
-  ENDS_SAVEPOINT: 1, // that of its scope
-  ENDS_BLOCK: 2, // that of its scope
-  ANY: 3 // its text may begin or end a block
-});
-
 /** Promises that are about to be rejected. Those that resolve meanwhile take as many turns, which keeps the order. */
 let rejecting = 0;
 
@@ -97,17 +89,17 @@ class Flight {
 
   /** Whether it ends the block of its scope, or the savepoint. */
   get endsScope() {
-    return this.effect === Effect.ENDS_BLOCK || this.effect === Effect.ENDS_SAVEPOINT;
+    return this.effect === 'block' || this.effect === 'savepoint';
   }
 
   /** Whether it may begin or end a block. */
   get controlsBlock() {
-    return this.effect >= Effect.ENDS_BLOCK;
+    return this.effect === 'block' || this.effect === 'any';
   }
 
   /** One of its texts may begin or end a block. */
   mayControlBlock() {
-    if (!this.endsScope) this.effect = Effect.ANY;
+    this.effect ??= 'any';
   }
 
   /** Its promise will reject with this, unless with an earlier error. */
@@ -115,27 +107,18 @@ class Flight {
     this.error ??= error;
   }
 
-  /** @returns {Array|undefined} what has to be asked in front of it, once */
-  takeWants() {
-    const { wants } = this;
-    this.wants = undefined;
-    return wants;
-  }
-
-  /** Lets nothing be sent behind it before it is over. It was not sent. */
-  sendAlone() {
-    this.hold = Infinity;
-  }
-
-  /** Lets nothing more be sent behind it before it is over. It was sent. */
+  /**
+   * Lets nothing more be sent behind it before it is over.
+   * @param {Pipeline} [pipeline] that has sent it
+   */
   holdBehind(pipeline) {
-    if (this.hold === 0) pipeline.hold();
+    if (this.hold === 0) pipeline?.hold();
     this.hold = Infinity;
   }
 
   /** A command has written a part of its messages: the rest, and Sync, come later. */
   waitFor(command) {
-    this.sendAlone();
+    this.holdBehind();
     this.rest = command;
   }
 
@@ -393,7 +376,8 @@ Object.assign(Flight.prototype, {
   at: 0, // the index of the command that is being answered
   call: undefined, // that publishes it, see tracing.js
   commands: undefined, // if there are others than itself
-  effect: Effect.NONE, // on the transaction block
+  // On the transaction block: 'block' and 'savepoint' end that of its scope; 'any' may begin or end one by its text.
+  effect: undefined,
   // How many commands are to be answered before anything is sent behind it: those up to BEGIN of its block; Infinity if
   // it has to be over, for example since it is to be cancelled.
   hold: 0,
@@ -421,4 +405,4 @@ function mayResend(flight, sending) {
   return true;
 }
 
-module.exports = { Effect, Flight, mayResend, outcome };
+module.exports = { Flight, mayResend, outcome };

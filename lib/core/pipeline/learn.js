@@ -152,11 +152,13 @@ function questionOf(pipeline, wanted) {
 
 /**
  * What has to be asked in front of a request.
- * @param {Array<'all'|Map|object>} wants all types, or maps with names of types
+ * @param {{wants: Array<'all'|Map|object>}} flight that wants all types, or maps with names of types
  * @returns {TypesRequest|undefined} undefined if it is known, or was asked for in front of another request
  */
-function questionBefore(pipeline, wants) {
+function questionBefore(pipeline, flight) {
   const { types } = pipeline.common;
+  const { wants } = flight;
+  flight.wants = undefined;
   const all = wants.includes('all') && !types.areAll;
   const names = wants.flatMap(each => (each === 'all' ? [] : types.unknownIn(each)));
   if (!all && names.length === 0) return undefined;

@@ -19,7 +19,7 @@ const { setImmediate } = require('../timer');
 const { cancelHead } = require('./give-up');
 const { UNREAD, again, isTermination, lossErrors } = require('./errors');
 const { checkBlock, noteCommand } = require('./block');
-const { Effect, mayResend } = require('./flight');
+const { mayResend } = require('./flight');
 const { Phase, Scope, Scopes } = require('./scope');
 const { beginningOf } = require('./sql');
 const { Statements } = require('./statements');
@@ -138,7 +138,7 @@ class Pipeline {
 
   /** Asks for what all requests have to know of types, in front of them. */
   askFirst(wants) {
-    const question = later.learn.questionBefore(this, wants);
+    const question = later.learn.questionBefore(this, { wants });
     if (question !== undefined) this.putFirst(question);
   }
 
@@ -155,7 +155,7 @@ class Pipeline {
    * @returns {boolean} whether the flight waits for the answer: only one Sync may be under way
    */
   #askBefore(flight) {
-    const question = later.learn.questionBefore(this, flight.takeWants());
+    const question = later.learn.questionBefore(this, flight);
     if (question === undefined) return false;
     if (this.maxPipeline < Infinity && !this.scopes.isInBlock) {
       flight.snapshot();
@@ -388,7 +388,7 @@ class Pipeline {
       throw error;
     }
     if (flight.statement !== statements.lastParsed && !flight.internal) statements.lastParsed = undefined;
-    if (flight.effect >= Effect.ENDS_BLOCK) statements.control = flight;
+    if (flight.effect !== undefined && flight.controlsBlock) statements.control = flight;
     if (flight.hold > 0) this.holds++;
     this.unanswered++;
     if (this.#isBounded && this.common.isPooled) this.maxPipeline = 1; // also if another connection has found that out

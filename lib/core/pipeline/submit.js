@@ -11,7 +11,7 @@ const IN_FRONT =
 /** Submits a request, see Pipeline.submit, with its own limits and settings. */
 function submitIn(request, scope, limits) {
   if (limits?.settings !== undefined) request.settings = limits.settings;
-  if (limits?.alone) request.sendAlone();
+  if (limits?.alone) request.holdBehind();
   if (limits === undefined || (limits.signal === undefined && limits.statement_timeout === undefined)) {
     return scope.pipeline.submit(request, scope);
   }

@@ -3,7 +3,6 @@
 const { UsageError } = require('../protocol');
 const { RowReader, readingOf } = require('../rows');
 const {
-  Effect,
   Flight,
   InternalQuery,
   QueryRequest,
@@ -48,8 +47,8 @@ class CommitRequest extends Flight {
     this.#onOver = onOver;
     this.text = text;
     this.commands = [this.#query, this.#end, this];
-    this.effect = endsBlock ? Effect.ENDS_BLOCK : Effect.ENDS_SAVEPOINT;
-    this.sendAlone();
+    this.effect = endsBlock ? 'block' : 'savepoint';
+    this.holdBehind();
     this.wants = this.#query.wants;
   }
 

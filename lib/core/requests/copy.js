@@ -85,7 +85,7 @@ class CopyInRequest extends CopyRequest {
    */
   constructor(text, begun, sent, receiver = new RowReader()) {
     super(text, receiver);
-    this.sendAlone();
+    this.holdBehind();
     this.#begun = begun;
     this.#sent = sent;
   }
