@@ -1285,6 +1285,9 @@ export interface Listener {
 
 /* Configuration */
 
+/** The end of a name that is checked, but not completed, as those of Config are. */
+type Uncompleted = '' & { toString(): string };
+
 /** A parameter as in a connection string. undefined, null and '' count as not given. */
 type Setting = string | number | bigint | boolean | null | undefined;
 type Choice<T> = T | '' | null | undefined;
@@ -1550,7 +1553,7 @@ export type RuntimeParameter =
  * you omit is taken from the environment (PGHOST, PGUSER, …), then the default.
  * https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-PARAMKEYWORDS
  */
-export interface Config<D extends boolean = true> extends Partial<Record<RuntimeParameter, Setting>> {
+export interface Config<D extends boolean = true> {
   /** A `postgresql://` URL or a `key=value` string, beside options such as `decode`. Default: none. */
   connectionString?: string | URL | null | undefined;
   /**
@@ -1675,8 +1678,8 @@ export interface Config<D extends boolean = true> extends Partial<Record<Runtime
   names?: 'camel' | null | undefined;
   /** What columns become, unless a query says otherwise. Default: true. */
   decode?: D | Exclude<Decode, boolean> | null | undefined;
-  /** Parameters of extensions, for example `'app.user'`. Default: the server's. */
-  [parameter: `${string}.${string}`]: Setting;
+  /** Run-time parameters, and those of extensions, for example `'app.user'`. Default: the server's. */
+  [parameter: `${RuntimeParameter}${Uncompleted}` | `${string}.${string}`]: Setting;
 }
 
 /* Errors */
