@@ -82,6 +82,9 @@ type TextFormat = 0;
 type WithDecode = { decode: Exclude<Decode, false>; stream?: undefined };
 type AsSession = { decode?: undefined; stream?: undefined };
 type WithoutStream = { stream?: undefined };
+/** Options O for rows of any type, which have to be decoded. */
+type Decoding<D, O> = O & (D extends false ? WithDecode : AsSession | WithDecode);
+type OptionalDecoding<D, O> = D extends false ? [options: Decoding<D, O>] : [options?: Decoding<D, O>];
 
 /** A column of a result, as RowDescription describes it. */
 export interface Column {
@@ -754,14 +757,13 @@ export abstract class Session<out D extends boolean = true> extends EventEmitter
     piece: Sql,
     options: QueryOptions<S> & { stream: S; idempotent?: false | undefined }
   ): Promise<S>;
-  query<T extends Columns<T, Decoded<D, ColumnValue>> = AnyColumns>(
+  query<T extends object = AnyColumns>(
     piece: UnnamedSql,
-    options?: QueryOptions & AsSession
+    ...more: OptionalDecoding<D, QueryOptions>
   ): Promise<RowReader<T>>;
-  query<T extends object = AnyColumns>(piece: UnnamedSql, options: QueryOptions & WithDecode): Promise<RowReader<T>>;
   query<T extends Columns<T, ColumnValue> = AnyColumns>(
     piece: UnnamedSql,
-    options: QueryOptions & WithoutStream
+    options?: QueryOptions & WithoutStream
   ): Promise<RowReader<T>>;
   query<X extends Listed = never, S = unknown>(
     this: S,
@@ -798,15 +800,10 @@ export abstract class Session<out D extends boolean = true> extends EventEmitter
     values: Values | undefined,
     options: QueryOptions<S> & { stream: S; idempotent?: false | undefined }
   ): Promise<S>;
-  query<T extends Columns<T, Decoded<D, ColumnValue>> = AnyColumns, X extends string = string>(
-    text: OtherText<X>,
-    values: Values | undefined,
-    options: QueryOptions & AsSession
-  ): Promise<RowReader<T>>;
   query<T extends object = AnyColumns, X extends string = string>(
     text: OtherText<X>,
     values: Values | undefined,
-    options: QueryOptions & WithDecode
+    options: Decoding<D, QueryOptions>
   ): Promise<RowReader<T>>;
   query<T extends Columns<T, ColumnValue> = AnyColumns, X extends string = string>(
     text: OtherText<X>,
