@@ -85,6 +85,9 @@ type WithoutStream = { stream?: undefined };
 /** Options O for rows of any type, which have to be decoded. */
 type Decoding<D, O> = O & (D extends false ? WithDecode : AsSession | WithDecode);
 type OptionalDecoding<D, O> = D extends false ? [options: Decoding<D, O>] : [options?: Decoding<D, O>];
+type ValuesAndDecoding<D, O> = D extends false
+  ? [values: Values | undefined, options: Decoding<D, O>]
+  : [values?: Values, options?: Decoding<D, O>];
 
 /** A column of a result, as RowDescription describes it. */
 export interface Column {
@@ -451,8 +454,9 @@ type AsText<V> = unknown extends V ? string | null : V extends null ? V : [V] ex
 
 /** Whether a session decodes. */
 type Decodes<S> = S extends { readonly decode: infer D } ? (D extends false ? false : true) : boolean;
-type AsConfigured = { decode?: undefined; names?: undefined; stream?: undefined; format?: TextFormat | undefined };
-type WithMode<B> = { decode: B; names?: undefined; stream?: undefined; format?: TextFormat | undefined };
+type InMode<B> = { decode?: B; names?: undefined; stream?: undefined; format?: TextFormat | undefined };
+/** Whether options with `decode: B` decode in a session S. */
+type ModeOf<B, S> = [B] extends [undefined] ? Decodes<S> : [B] extends [boolean] ? B : boolean;
 
 /** A query of a batch, whose values fit if it is in Queries. */
 type BatchArguments<E> = E extends Listed
@@ -748,11 +752,11 @@ export abstract class Session<out D extends boolean = true> extends EventEmitter
     text: X,
     ...values: [Listed] extends [never] ? None : [values: PartOf<X, 'values'>]
   ): Promise<RowReader<PartOf<X, 'row'>>>;
-  query<X extends Listed = never, S = unknown>(
+  query<X extends Listed = never, S = unknown, const B extends boolean | undefined = undefined>(
     this: S,
     text: X,
-    ...more: Arguments<X, [options?: TextFormat | (QueryOptions & AsConfigured), cache?: boolean]>
-  ): Promise<RowReader<ListedRow<X, Decodes<S>>>>;
+    ...more: Arguments<X, [options?: TextFormat | (QueryOptions & InMode<B>), cache?: boolean]>
+  ): Promise<RowReader<ListedRow<X, ModeOf<B, S>>>>;
   query<S extends Receiver>(
     piece: Sql,
     options: QueryOptions<S> & { stream: S; idempotent?: false | undefined }
@@ -765,15 +769,11 @@ export abstract class Session<out D extends boolean = true> extends EventEmitter
     piece: UnnamedSql,
     options?: QueryOptions & WithoutStream
   ): Promise<RowReader<T>>;
-  query<X extends Listed = never, S = unknown>(
+  query<X extends Listed = never, S = unknown, const B extends boolean | undefined = undefined>(
     this: S,
     piece: NamedSql<X>,
-    options?: QueryOptions & AsConfigured
-  ): Promise<RowReader<ListedRow<X, Decodes<S>>>>;
-  query<X extends Listed = never, const B extends boolean = boolean>(
-    piece: NamedSql<X>,
-    options: QueryOptions & WithMode<B>
-  ): Promise<RowReader<ListedRow<X, B>>>;
+    options?: QueryOptions & InMode<B>
+  ): Promise<RowReader<ListedRow<X, ModeOf<B, S>>>>;
   query(piece: Sql, options: QueryOptions): Promise<Receiver>;
   query(text: `${'COPY' | 'copy'} ${string}`, values?: Values, format?: Format, cache?: boolean): Promise<CopyReader>;
   query<T extends Columns<T, Decoded<D>> = AnyColumns, X extends string = string>(
@@ -810,10 +810,6 @@ export abstract class Session<out D extends boolean = true> extends EventEmitter
     values: Values | undefined,
     options: QueryOptions & WithoutStream
   ): Promise<RowReader<T>>;
-  query<X extends Listed = never, const B extends boolean = boolean>(
-    text: X,
-    ...more: Arguments<X, [options: QueryOptions & WithMode<B>]>
-  ): Promise<RowReader<ListedRow<X, B>>>;
   query<X extends string>(text: X, ...more: LastArguments<X>): Promise<LastResult<X>>;
 
   /**
@@ -878,17 +874,13 @@ export abstract class Session<out D extends boolean = true> extends EventEmitter
    * @returns an async iterable of rows; `break` closes the cursor
    * @throws {TypeError|RangeError} for bad input
    */
-  cursor<X extends Listed = never, S = unknown>(
+  cursor<X extends Listed = never, S = unknown, const B extends boolean | undefined = undefined>(
     this: S,
     text: X,
-    ...more: Arguments<X, [options?: CursorOptions & AsConfigured]>
-  ): Cursor<ListedRow<X, Decodes<S>>>;
-  cursor<T extends Columns<T, Decoded<D, ColumnValue>> = AnyColumns>(
-    piece: Sql,
-    options?: CursorOptions & AsSession
-  ): Cursor<T>;
-  cursor<T extends object = AnyColumns>(piece: Sql, options: CursorOptions & WithDecode): Cursor<T>;
-  cursor<T extends Columns<T, ColumnValue> = AnyColumns>(piece: Sql, options: CursorOptions): Cursor<T>;
+    ...more: Arguments<X, [options?: CursorOptions & InMode<B>]>
+  ): Cursor<ListedRow<X, ModeOf<B, S>>>;
+  cursor<T extends object = AnyColumns>(piece: Sql, ...more: OptionalDecoding<D, CursorOptions>): Cursor<T>;
+  cursor<T extends Columns<T, ColumnValue> = AnyColumns>(piece: Sql, options?: CursorOptions): Cursor<T>;
   cursor<T extends Columns<T, Decoded<D, ColumnValue>> = AnyColumns, X extends string = string>(
     text: OtherText<X>,
     values?: Values,
@@ -904,10 +896,6 @@ export abstract class Session<out D extends boolean = true> extends EventEmitter
     values: Values | undefined,
     options: CursorOptions
   ): Cursor<T>;
-  cursor<X extends Listed = never, const B extends boolean = boolean>(
-    text: X,
-    ...more: Arguments<X, [options: CursorOptions & WithMode<B>]>
-  ): Cursor<ListedRow<X, B>>;
   cursor<X extends string>(
     text: X,
     ...more: TextArguments<X, [options?: CursorOptions]>
@@ -989,48 +977,33 @@ export interface Transaction<out D extends boolean = true> extends Session<D> {
    *   example of a deferred constraint: the transaction is rolled back, and rejects with the same error. Later calls on
    *   the transaction reject with a UsageError (25P01). After a wrong argument nothing was sent, and it goes on
    */
-  commit<X extends Listed = never, S = unknown>(
+  commit<X extends Listed = never, S = unknown, const B extends boolean | undefined = undefined>(
     this: S,
     text: X,
-    ...more: Arguments<X, [options?: CommitOptions & AsConfigured]>
-  ): Promise<RowReader<ListedRow<X, Decodes<S>>>>;
-  commit<T extends Columns<T, Decoded<D, ColumnValue>> = AnyColumns>(
+    ...more: Arguments<X, [options?: CommitOptions & InMode<B>]>
+  ): Promise<RowReader<ListedRow<X, ModeOf<B, S>>>>;
+  commit<T extends object = AnyColumns>(
     piece: UnnamedSql,
-    options?: CommitOptions & AsSession
+    ...more: OptionalDecoding<D, CommitOptions>
   ): Promise<RowReader<T>>;
-  commit<T extends object = AnyColumns>(piece: UnnamedSql, options: CommitOptions & WithDecode): Promise<RowReader<T>>;
   commit<T extends Columns<T, ColumnValue> = AnyColumns>(
     piece: UnnamedSql,
-    options: CommitOptions
+    options?: CommitOptions
   ): Promise<RowReader<T>>;
-  commit<X extends Listed = never, S = unknown>(
+  commit<X extends Listed = never, S = unknown, const B extends boolean | undefined = undefined>(
     this: S,
     piece: NamedSql<X>,
-    options?: CommitOptions & AsConfigured
-  ): Promise<RowReader<ListedRow<X, Decodes<S>>>>;
-  commit<X extends Listed = never, const B extends boolean = boolean>(
-    piece: NamedSql<X>,
-    options: CommitOptions & WithMode<B>
-  ): Promise<RowReader<ListedRow<X, B>>>;
-  commit<T extends Columns<T, Decoded<D, ColumnValue>> = AnyColumns, X extends string = string>(
-    text: OtherText<X>,
-    values?: Values,
-    options?: CommitOptions & AsSession
-  ): Promise<RowReader<T>>;
+    options?: CommitOptions & InMode<B>
+  ): Promise<RowReader<ListedRow<X, ModeOf<B, S>>>>;
   commit<T extends object = AnyColumns, X extends string = string>(
     text: OtherText<X>,
-    values: Values | undefined,
-    options: CommitOptions & WithDecode
+    ...more: ValuesAndDecoding<D, CommitOptions>
   ): Promise<RowReader<T>>;
   commit<T extends Columns<T, ColumnValue> = AnyColumns, X extends string = string>(
     text: OtherText<X>,
-    values: Values | undefined,
-    options: CommitOptions
+    values?: Values,
+    options?: CommitOptions
   ): Promise<RowReader<T>>;
-  commit<X extends Listed = never, const B extends boolean = boolean>(
-    text: X,
-    ...more: Arguments<X, [options: CommitOptions & WithMode<B>]>
-  ): Promise<RowReader<ListedRow<X, B>>>;
 }
 
 /** The events of a client, with their arguments. */

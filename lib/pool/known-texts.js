@@ -1,6 +1,6 @@
 'use strict';
 
-const { firstWord } = require('../core/pipeline');
+const { firstWord, withoutHidden } = require('../core/pipeline');
 
 /** The most texts that are remembered. */
 const MOST = 256;
@@ -18,6 +18,12 @@ const UNKNOWN = 1e9;
 const READS = /^(?:select|values|table|show|with)$/;
 const LOCKS = /\bfor\s+(?:no\s+key\s+|key\s+)?(?:update|share)\b|\b(?:insert|update|delete|merge)\b|\bpg_advisory_/i;
 
+/** What may stand between two words; what hides one needs no look before that. */
+const COMMENT = /--|\/\*/;
+
+/** Whether a text may wait for the lock of a row: few are scanned for that. */
+const mayLock = text => (LOCKS.test(text) || COMMENT.test(text)) && LOCKS.test(withoutHidden(text));
+
 /** What is known about a text: how long the server needs for it. */
 class KnownText {
   /** Milliseconds that the server needs on average, and how much the times differ from it. */
@@ -27,7 +33,7 @@ class KnownText {
 
   constructor(text) {
     /** Whether it waits for no lock of a row, as far as the text shows. */
-    this.isRead = text.length <= LONGEST && READS.test(firstWord(text)) && !LOCKS.test(text);
+    this.isRead = text.length <= LONGEST && READS.test(firstWord(text)) && !mayLock(text);
   }
 
   /** @param {number} time that the server has needed, in milliseconds */

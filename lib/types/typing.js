@@ -2,6 +2,7 @@
 
 const { PostgresError, decoders } = require('../..');
 const { OWN: OWN_TYPES, toCamel } = require('../core/rows');
+const { tokensOf } = require('../core/scanner');
 const { Nullability } = require('./nullable');
 
 /** OIDs of objects from here are the database's own. */
@@ -100,8 +101,18 @@ const COUNTS = `SELECT oid::text FROM pg_proc WHERE pronamespace = 'pg_catalog':
 const TREE = `SELECT prosqlbody::text AS tree FROM pg_proc
   WHERE pronamespace = pg_my_temp_schema() AND proname = 'quickgres'`;
 
-/** A comment in SQL that says of columns what the server cannot know. */
+/** What a comment says of columns, which the server cannot know. */
 const SAID = /(?:--|\/\*) *not null:([^\n*]*)/g;
+
+/** @returns {Set<string>} the columns that comments of a text call NOT NULL */
+function saidIn(text) {
+  const names = new Set();
+  for (const { kind, start, end } of tokensOf(text))
+    if (kind === 'comment')
+      for (const [, list] of text.slice(start, end).matchAll(SAID))
+        for (const name of list.split(',')) names.add(name.trim());
+  return names;
+}
 
 class Undone extends Error {}
 
@@ -187,7 +198,7 @@ class Typing {
     const session = this.#sessions[this.#turn++ % this.#sessions.length];
     const { params, columns } = await session.describe(text);
     const sure = await this.#sure(session, text, params, columns);
-    const said = new Set([...text.matchAll(SAID)].flatMap(([, names]) => names.split(',').map(name => name.trim())));
+    const said = saidIn(text);
     const row = new Map(
       columns.map((column, index) => {
         const name = this.#nameOf(column.name); // of several columns with a name, a row has the last one

@@ -83,12 +83,15 @@ describe('KnownTexts', () => {
       'TABLE t',
       'SHOW x',
       'WITH x AS (SELECT 1) TABLE x',
-      "SELECT 'x' FOR"
+      "SELECT 'x' FOR",
+      "SELECT 1 -- FOR UPDATE\n, 'delete', E'\\' for update', $a$ merge $a$, 1 AS \"update\" /* insert */"
     ];
     const OTHERS = [
       'UPDATE t SET a = 1',
       'SELECT 1 FROM t FOR UPDATE',
       'SELECT 1 for  no key\nupdate',
+      'SELECT 1 FROM t FOR/**/UPDATE',
+      'SELECT 1 FROM t FOR -- what follows\nSHARE',
       'TABLE t FOR KEY SHARE',
       'WITH x AS (DELETE FROM t) TABLE x',
       'SELECT pg_advisory_lock(1)',

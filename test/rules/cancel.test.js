@@ -128,6 +128,18 @@ table(
 );
 
 describe('cancel()', () => {
+  for (const [name, address] of Object.entries(ADDRESSES))
+    it(`before the await of a query leaves no rejection unhandled in 500 rounds over ${name}`, async () => {
+      const client = await connected(await address());
+      await watched(async () => {
+        for (let round = 0; round < 500; round++) {
+          const query = client.query(SLEEP);
+          await client.cancel();
+          await cancel(client, query, () => {});
+        }
+      });
+    }).timeout(60000);
+
   covered(
     { ...FORMS, cancel },
     {

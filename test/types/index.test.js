@@ -108,6 +108,12 @@ declare module 'quickgres' {
     program.write('app.js', `pool.query('SELECT 1 AS user_id, now() AS "userId", 3 AS b -- not null: user_id')`);
     assert.equal((await program.run()).code, 0);
     assert.match(program.read(), /row: \{ "userId": Date \| string; "b": number \}/);
+    program.write(
+      'app.js',
+      `pool.query("SELECT '-- not null: nope' AS a, $$ /* not null: nope */ $$ AS b /* not null: a */")`
+    );
+    assert.equal((await program.run()).code, 0);
+    assert.match(program.read(), /row: \{ "a": string; "b": string.* \}/);
   });
 
   it('takes types of columns, and those of own decoders, from package.json', async () => {

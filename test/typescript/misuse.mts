@@ -112,6 +112,8 @@ new Client({ statement_cache: {} });
 new Client({ sslmode: 'verify' });
 // @ts-expect-error a startup parameter is a scalar
 new Client({ search_path: ['public'] });
+// @ts-expect-error a startup parameter that is none
+new Client({ work_mem1: '8MB' });
 // @ts-expect-error one config
 new Client('localhost', 5432);
 // @ts-expect-error a port comes first

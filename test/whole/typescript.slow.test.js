@@ -149,6 +149,39 @@ describe('TypeScript', () => {
       }).timeout(120000);
     }
 
+    it('few signatures and completions in an editor', () => {
+      const ts = require('../typescript/node_modules/typescript-5');
+      const file = path.join(project, 'editor.mts');
+      const text = `import { Client } from 'quickgres'; import { Pool } from 'quickgres/pool';
+        const client = new Client(); new Pool({ /* pool */ }); new Client({ /* client */ }); client.query(/* query */);
+        client.cursor(/* cursor */); client.transaction(tx => tx.commit(/* commit */));`;
+      const content = name => (name === file ? text : ts.sys.readFile(name));
+      const service = ts.createLanguageService({
+        ...ts.sys,
+        useCaseSensitiveFileNames: () => true,
+        getScriptFileNames: () => [file],
+        getScriptVersion: () => '1',
+        getScriptSnapshot: name => ts.ScriptSnapshot.fromString(content(name) ?? ''),
+        getCurrentDirectory: () => project,
+        getCompilationSettings: () => ({
+          strict: true,
+          module: ts.ModuleKind.Node16,
+          moduleResolution: ts.ModuleResolutionKind.Node16
+        }),
+        getDefaultLibFileName: ts.getDefaultLibFilePath,
+        fileExists: name => name === file || ts.sys.fileExists(name)
+      });
+      const at = what => text.indexOf(`/* ${what} */`);
+      const signatures = method => service.getSignatureHelpItems(file, at(method), {}).items.length;
+      assert.deepEqual(['query', 'cursor', 'commit'].map(signatures), [15, 7, 6]);
+      for (const each of ['pool', 'client']) {
+        const names = service.getCompletionsAtPosition(file, at(each), {}).entries.map(({ name }) => name);
+        assert.ok(names.includes('statement_cache') && !names.includes('work_mem'));
+        assert.equal(names.length, 47);
+      }
+      service.dispose();
+    });
+
     it('all that there is to compile', () =>
       assert.deepEqual([...NEWEST, OLDER].sort(), Object.keys(compiling.PROJECTS).sort()));
 
