@@ -77,6 +77,15 @@ const KINDS = {
   'a row of a table': ['(SELECT things FROM things)', { id: 1, thing: 'one' }],
   'an array of rows of a table': ['(SELECT array_agg(things) FROM things)', [{ id: 1, thing: 'one' }]],
   'an anonymous record': ["ROW(1, 'a')", '(1,a)'],
+  "a row of a catalog's": ["(SELECT a FROM pg_am a WHERE amname = 'heap')", '(2,heap,heap_tableam_handler,t)'],
+  "a row of a view of information_schema's": [
+    '(SELECT n FROM information_schema.information_schema_catalog_name n)',
+    '(postgres)'
+  ],
+  "an array of rows of a view of information_schema's": [
+    '(SELECT array_agg(n) FROM information_schema.information_schema_catalog_name n)',
+    '{(postgres)}'
+  ],
   'a range': ["'[1.5,1e20)'::span", '[1.5,1e+20)'],
   'a range of an enum': [`'[sad,"so, so"]'::moods`, '[sad,"so, so"]'],
   'a range of timestamps': ["'[2020-01-01,)'::times", '["2020-01-01 00:00:00",)'],
@@ -200,6 +209,9 @@ describe('Columns', () => {
     },
     {
       'an anonymous record, binary format': 'the fields of a record have no names: its bytes stay as they are',
+      "a row of a catalog's, binary format": 'its bytes stay as they are',
+      "a row of a view of information_schema's, binary format": 'its bytes stay as they are',
+      "an array of rows of a view of information_schema's, binary format": 'its bytes stay as they are',
       'a type of an extension with a binary format of its own, binary format': 'no decoder knows the format',
       'an array of such a type, binary format': 'no decoder knows the format'
     }
