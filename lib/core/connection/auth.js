@@ -120,7 +120,9 @@ async function authenticate(login, { attempt, startupMessage, early: isEarly, se
   }
   const { code, data } = first;
   const offered = code === SASL ? mechanismsIn(data) : [];
-  const method = isForToken(login, offered) ? OAUTH : methodOf(code);
+  const { oauth_token: token, require_auth: auth } = login.config;
+  const prefersToken = (token && auth.allowed.has(OAUTH)) || !offered.includes(PLAIN); // a server may offer SCRAM, too
+  const method = offered.includes('OAUTHBEARER') && prefersToken ? OAUTH : methodOf(code);
   checkAllowed(login, method);
   if (code === OK) return;
   if (code > SASL) throw early(code);
@@ -178,11 +180,6 @@ function mechanismsIn(list) {
   const offered = list.toString('latin1').split('\0');
   if (offered.pop() !== '' || offered.pop() !== '') throw protocolError('a list of SASL mechanisms without its end');
   return offered;
-}
-
-/** @returns {boolean} whether a token is asked for; a server may offer SCRAM beside it */
-function isForToken({ config: { oauth_token: token, require_auth: auth } }, offered) {
-  return offered.includes('OAUTHBEARER') && ((token && auth.allowed.has(OAUTH)) || !offered.includes(PLAIN));
 }
 
 const bearer = async login => initialResponse(await later.oauth.begin(login, refuse));

@@ -66,7 +66,7 @@ async function connect(config, hooks, signal) {
   for (const wanted of attrs === 'prefer-standby' ? ['standby', 'any'] : [attrs]) {
     failures = [];
     for (const entry of silentLast(inOrder(config, hosts), hosts, silent)) {
-      if (only !== undefined && only !== entry) continue;
+      if ((only ?? entry) !== entry) continue;
       const secrets = secretsFor(config, entry);
       const servers = await serversOf(config, entry, seconds, signal);
       if (await tryServers(servers, servers.length > 1, wanted, secrets, hosts.indexOf(entry))) return;
@@ -170,7 +170,7 @@ function otherPlan({ sslmode }, plan, reason, { code }) {
 /** @returns {Error} the same, unless the server repeats the token in it */
 function withoutToken(error, { sent }) {
   return sent && error instanceof PostgresError && JSON.stringify([error, error.message]).includes(sent)
-    ? new ConnectionError('the server repeats the token in its error', error)
+    ? new ConnectionError('the server repeats the token', error)
     : error;
 }
 

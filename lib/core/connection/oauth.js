@@ -32,20 +32,20 @@ function readRefusal(data) {
     const said = JSON.parse(data);
     if ([said.status, said[URL_KEY] ?? '', said.scope ?? ''].every(each => typeof each === 'string')) return said;
   } catch {} // not JSON
-  throw failed('the server refuses the token for a malformed reason');
+  throw failed('the refusal of the token is malformed');
 }
 
 /** @returns {{issuer: string, openid_configuration: string, scope: string}} what a refusal names, with libpq's names */
 function issuerIn({ [URL_KEY]: url, scope }) {
   const [, origin, before, behind] = ISSUER.exec(url) ?? [];
-  if (!origin || (before && behind)) throw failed('the server names no https://…/.well-known/openid-configuration');
+  if (!origin || (before && behind)) throw failed('the server names no https://… discovery URL');
   return { issuer: origin + before + behind, openid_configuration: url, scope };
 }
 
 /** @returns {Promise<object>} the SASL mechanism, and the first message */
 async function begin({ encrypted, local, token, secrets }, refuse) {
   // Naming oauth in `require_auth` does not allow others to read the token.
-  if (!encrypted && !local) throw refuse('an OAuth token goes to another host over TLS alone: use sslmode=verify-full');
+  if (!encrypted && !local) throw refuse('a token goes to another host over TLS alone: use sslmode=verify-full');
   const sent = (secrets.sent = await token());
   if (sent === undefined) throw refuse('no OAuth token was given: set oauth_token');
   return { mechanism: 'OAUTHBEARER', first: `n,,\x01auth=${sent && `Bearer ${sent}`}\x01\x01` };
@@ -60,7 +60,8 @@ async function finish({ login: { secrets }, send, request }, end, early) {
   secrets.refusal = readRefusal(data);
   await send(false, end);
   const next = await request().catch(error => {
-    throw Object.assign(error, { detail: JSON.stringify(secrets.refusal) });
+    error.detail = JSON.stringify(secrets.refusal);
+    throw error;
   });
   throw early(next.code);
 }
@@ -75,7 +76,7 @@ async function discover(open, config, server, plan, main) {
   };
   const opened = open(config, server, plan, asking, attempt, { notice() {}, ready });
   const error = await opened.catch(reason => attempt.fail(reason));
-  if (asking.refusal === undefined) throw error;
+  if (!asking.refusal) throw error;
   return issuerIn(asking.refusal);
 }
 
