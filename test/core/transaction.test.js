@@ -860,6 +860,7 @@ describe('A block that its function ends by hand', () => {
     for (const session of [client, pool]) {
       for (const end of [
         tx => tx.query(text),
+        tx => tx.query(`/* first */ PREPARE -- and\n TRANSACTION 'mine'`),
         tx => tx.simpleQuery(text),
         tx => tx.batch(['SELECT 1', text]),
         tx => tx.transaction(nested => nested.query(text))

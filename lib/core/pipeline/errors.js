@@ -215,10 +215,11 @@ function addHint(error, text) {
   const [, at] = /^22|^42804/.test(code) ? (/ parameter \$(\d+)/.exec(error.where) ?? []) : [];
   if (code === '25P02') error.hint ??= IS_FAILED;
   const [, number] = code === '42601' ? (/[^\w\s]\$(\d+)[^\w\s]/.exec(message) ?? []) : [];
-  if (number) error.hint ??= new RegExp(`\\bin\\s*\\$${number}\\b`, 'i').test(text) ? IS_LIST : IS_NO_VALUE;
+  if (number)
+    error.hint ??= new RegExp(`\\bin\\s*\\$${number}\\b`, 'i').test(withoutHidden(text)) ? IS_LIST : IS_NO_VALUE;
   if (code === '22P02' && routine?.startsWith('json_') && ARRAY_AS_JSON.test(error.where)) error.hint ??= IS_JSON;
   const isList = code === '22P02' && routine !== 'record_in' && message.includes('"{');
-  if (isList && /\bin\s*\(\s*\$\d+\s*\)/i.test(text)) error.hint ??= IS_LIST;
+  if (isList && /\bin\s*\(\s*\$\d+\s*\)/i.test(withoutHidden(text))) error.hint ??= IS_LIST;
   if (at) error.hint ??= `this is the value of $${at}`;
 }
 

@@ -11,11 +11,12 @@ const {
   unexpected
 } = require('../protocol');
 const { addHint, isCancelled, noteCancelled, showAwaiting, withQuery } = require('./errors');
+const { firstWord, withoutHidden } = require('./sql');
 
 const { ErrorResponse } = backend;
 
 /** How a text begins that would end a transaction and leave it to COMMIT PREPARED. */
-const PREPARES = /^\s*prepare\s+transaction\b/i;
+const PREPARES = /^[\s;(]*prepare\s+transaction\b/i;
 const PREPARED = 'PREPARE TRANSACTION would end what transaction() began: send BEGIN and it by client.query';
 
 /**
@@ -321,7 +322,8 @@ class Flight {
   checkStatement(text) {
     const { scope } = this;
     (this.settings ?? scope?.settings)?.refuseEscaping(this.simple ? undefined : text, scope.block);
-    if (scope?.block && PREPARES.test(text)) throw new UsageError(PREPARED, '0A000');
+    if (scope?.block && firstWord(text) === 'prepare' && PREPARES.test(withoutHidden(text)))
+      throw new UsageError(PREPARED, '0A000');
     scope?.refuseLasting?.(text);
   }
 
