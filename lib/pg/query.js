@@ -258,6 +258,7 @@ class Submission extends EventEmitter {
   }
 
   async #begin() {
+    await undefined; // what is submitted may execute at once, which is behind this
     this.#query.submit(this);
     if (this.#copied !== undefined) return this.#copy();
     this.#client.startQuery(this.text, this.values, 0, false);

@@ -163,6 +163,30 @@ describe('What is submitted to a client of quickgres/pg', () => {
     ]);
   });
 
+  it('may execute and sync at once, when it is submitted', async () => {
+    class AtOnce extends Reader {
+      submit(connection) {
+        this.connection = connection;
+        connection.parse({ text: this.text });
+        connection.bind({ values: this.values });
+        connection.execute({});
+        connection.sync();
+      }
+      read() {}
+      close() {}
+    }
+    const client = new pg.Client((await sharedServer()).config);
+    await client.connect();
+    const submitted = new AtOnce('SELECT generate_series(1, $1::int) AS n', [2]);
+    client.query(submitted);
+    const [got] = await once(submitted, 'over');
+    assert.deepEqual(
+      got.map(each => (Array.isArray(each) ? String(each) : each)),
+      ['n 23', '1', '2', 'SELECT 2']
+    );
+    await client.end();
+  });
+
   it('is told of commands without rows, of empty ones, and of errors', async () => {
     assert.deepEqual(await outcome('CREATE TEMP TABLE t (a int)', [], 5), ['no data', 'CREATE TABLE']);
     assert.deepEqual(await outcome('INSERT INTO t VALUES (1), (2)', [], 5), ['no data', 'INSERT 0 2']);
