@@ -181,27 +181,31 @@ describe('Columns', () => {
     await server.stop();
   });
 
-  const SESSIONS = {
-    client: async use => {
-      const client = new Client(server.config);
+  /** Sessions that a test has in all of its cells: types are unknown to them until a cell has some. */
+  const SHARED = {
+    client: async () => {
+      const client = endAfterTest(new Client(server.config));
       await client.connect();
-      return use(client).finally(() => client.end());
+      return client;
     },
-    pool: use => {
-      const pool = new Pool(server.config, { size: 2 });
-      return use(pool).finally(() => pool.end());
-    },
-    'pool behind PgBouncer': use => {
-      const pool = new Pool({ ...server.config, ...bouncer.config, statement_cache: 0 }, { size: 2 });
-      return use(pool).finally(() => pool.end());
+    pool: () => endAfterTest(new Pool(server.config, { size: 2 })),
+    'pool behind PgBouncer': () =>
+      endAfterTest(new Pool({ ...server.config, ...bouncer.config, statement_cache: 0 }, { size: 2 }))
+  };
+  const shared = new Map();
+  const ofTest = async make => {
+    if (!shared.has(make)) {
+      shared.set(make, make());
+      afterTest(() => shared.delete(make));
     }
+    return shared.get(make);
   };
 
   table(
     'A column is the same value by every way',
-    { kind: KINDS, way: WAYS, session: SESSIONS },
-    async ([expression, expected], ask, session) => {
-      const value = await session(one => ask(one, `SELECT ${expression} AS value`));
+    { way: WAYS, kind: KINDS, session: SHARED },
+    async (ask, [expression, expected], session) => {
+      const value = await ask(await ofTest(session), `SELECT ${expression} AS value`);
       assert.deepEqual(
         value?.json === undefined ? value : value.json,
         value?.json === undefined ? expected : jsonOf(expected)
@@ -445,15 +449,14 @@ describe('Columns', () => {
 
   table(
     'A parameter whose type another connection has changed fails nothing outside of a transaction',
-    { migration: MIGRATIONS, method: ASKS, session: { client: SESSIONS.client, pool: SESSIONS.pool } },
-    async ([create, text, before, change, after], ask, session) => {
+    { migration: MIGRATIONS, method: ASKS, session: { client: SHARED.client, pool: SHARED.pool } },
+    async ([create, text, before, change, after], ask, make) => {
       await fresh(`DROP TABLE IF EXISTS states; DROP TYPE IF EXISTS state; DROP FUNCTION IF EXISTS f; ${create}`);
-      await session(async one => {
-        for (let i = 0; i < 7; i++) await ask(one, text, before);
-        await fresh(change);
-        await Promise.all([ask(one, text, after)]);
-        await ask(one, text, after);
-      });
+      const session = await make();
+      for (let i = 0; i < 7; i++) await ask(session, text, before);
+      await fresh(change);
+      await ask(session, text, after);
+      await ask(session, text, after);
     }
   );
 
