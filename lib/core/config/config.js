@@ -129,10 +129,10 @@ function gather(config, overrides, env) {
     Object.assign(own, first.own);
   }
   const sslmode = texts.get('sslmode');
-  for (const { name, variable } of VARIABLES) {
+  VARIABLES.forEach(({ name, variable }) => {
     const value = texts.has(name) ? undefined : env[variable]; // a question to the system
     if (value) texts.set(name, value);
-  }
+  });
   if (env.PGREQUIRESSL?.startsWith('1') && !texts.has('sslmode')) texts.set('sslmode', 'require');
   return { texts, own, parameters, sslmode, fallback };
 }
