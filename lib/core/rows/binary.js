@@ -24,7 +24,7 @@ const ends = new Int32Array(PAGE);
 const TWO = Uint16Array.from({ length: 100 }, (_, i) => ((48 + ((i / 10) | 0)) << 8) | (48 + (i % 10)));
 const HEX = Uint16Array.from({ length: 256 }, (_, i) => Buffer.from(i.toString(16).padStart(2, '0')).readUInt16BE());
 
-const [SPACE, PLUS, MINUS, DOT, SLASH, ZERO, COLON, S, QUOTE, COMMA] = Buffer.from(' +-./0:s",');
+const [SPACE, PLUS, MINUS, DOT, SLASH, ZERO, COLON, R, S, QUOTE, COMMA] = Buffer.from(' +-./0:rs",');
 const [OPEN, CLOSE, OPEN_BRACKET, CLOSE_BRACKET, OPEN_BRACE, CLOSE_BRACE, C, Y] = Buffer.from('()[]{}Cy');
 
 /** Writes a text of ASCII. @returns {number} the offset behind it, as all that write do */
@@ -203,10 +203,15 @@ function timetz(bytes, start, end, pos) {
   return pos;
 }
 
+const [YEAR, MON, DAYS] = [' yea', ' mon', ' day'].map(unit => Buffer.from(unit).readUInt32BE());
+
 /** Writes a part of an interval. @param {boolean} isSigned whether a positive one has a sign, behind a negative one */
 function part(value, unit, isSigned, pos) {
   if (value < 0 || isSigned) page[pos++] = value < 0 ? MINUS : PLUS;
-  pos = put(unit, decimals(Math.abs(value), pos, 1));
+  pos = decimals(value < 0 ? -value : value, pos, 1);
+  view.setUint32(pos, unit);
+  pos += 4;
+  if (unit === YEAR) page[pos++] = R;
   if (value !== 1) page[pos++] = S;
   page[pos] = SPACE;
   return pos + 1;
@@ -225,9 +230,9 @@ function interval(bytes, start, end, pos) {
     if (micros > 0) micros = 1e6 - micros;
   }
   const isBefore = months < 0;
-  if (months > 11 || months < -11) pos = part((months / 12) | 0, ' year', false, pos);
-  if (months % 12 !== 0) pos = part(months % 12, ' mon', false, pos);
-  if (ofDays !== 0) pos = part(ofDays, ' day', isBefore, pos);
+  if (months > 11 || months < -11) pos = part((months / 12) | 0, YEAR, false, pos);
+  if (months % 12 !== 0) pos = part(months % 12, MON, false, pos);
+  if (ofDays !== 0) pos = part(ofDays, DAYS, isBefore, pos);
   if (whole === 0 && micros === 0 && pos > from) return pos - 1;
   if (isNegative || ofDays < 0 || (ofDays === 0 && isBefore)) page[pos++] = isNegative ? MINUS : PLUS;
   if (whole < 360000) return putTime(whole, pos);
