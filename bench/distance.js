@@ -21,7 +21,7 @@ const MARKERS = ['<!-- made by bench/distance.js -->', '<!-- end -->'];
 
 /** Milliseconds one way: long enough for a client to have sent all that it can before something comes. */
 const DELAY = 20;
-const ROUNDS = 5;
+const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 5);
 
 const ONE = 'SELECT id, name FROM items WHERE id = $1';
 const CURSOR = 'SELECT generate_series(1, 3000) AS i';

@@ -7,7 +7,7 @@ const { startServer } = require('pg-test-fixtures');
 const { Client } = require('..');
 
 const ROWS = 4000;
-const ROUNDS = Number(process.env.ROUNDS ?? 41);
+const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 41);
 
 /** An expression of SQL for each type, of the number n. */
 const TYPES = {

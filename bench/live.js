@@ -260,7 +260,7 @@ async function states(config) {
   await client.connect();
   const bodyOf = async (text, values) => {
     const answer = new Answer({ max_bytes: Infinity, max_rows: Infinity });
-    await send(client[LEASE], {}, () => answer.request({ text, values }));
+    await send(client[LEASE], 'shared', {}, () => answer.request({ text, values }), text);
     return answer.bytes;
   };
   const text =

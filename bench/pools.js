@@ -18,8 +18,8 @@ const { startProxy, startServer } = require('pg-test-fixtures');
 
 const SIZE = 10;
 const WANTED = 100;
-const SECONDS = 3;
-const ROUNDS = 3;
+const SECONDS = Number(process.env.BENCH_SECONDS ?? 3);
+const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 3);
 const READ = 'SELECT n FROM counters WHERE id = $1';
 const CHANGE = 'UPDATE counters SET n = n + 1 WHERE id = $1';
 

@@ -14,7 +14,7 @@ const { Client } = require('..');
 
 /** Milliseconds one way: enough for the machine's own time not to matter. */
 const DELAY = 50;
-const TRIES = 3;
+const TRIES = Number(process.env.BENCH_ROUNDS ?? 3);
 
 const TEXT = 'SELECT 42 AS n';
 const PARAMETERIZED = 'SELECT $1::int + 1 AS n';

@@ -24,8 +24,8 @@ const QUICK_SECONDS = 52;
 
 const HELP = `npm run bench -- [options]
   --quick           everything, but small: done in a minute, good only to see that it works
-  --everything      all that README.md and the guides publish: this, HTTP, pools, cold starts, page, live, settings,
-                    distance; at the end, what has moved by more than 5 % since the results in the repository
+  --everything      all that README.md and the guides publish: this and the programs beside it; at the end, what has moved
+                    by more than 5 % since the results in the repository; with --quick each for a short time
   --only NAME,…     workloads, each with the link it goes over if you like: rows-objects,select-pipelined@tls
   --published       the workloads of README.md's table: their tables replace those in results.json, the others stay
   --part N/OF       a part of everything, likewise

@@ -11,7 +11,7 @@ const { startProxy, startServer } = require('pg-test-fixtures');
 const { Client } = require('..');
 const { Pool } = require('../lib/pool');
 
-const ROUNDS = 21;
+const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 21);
 const TEXT = 'SELECT id, name FROM items WHERE id = $1';
 
 const several = (count, work) => Promise.all(Array.from({ length: count }, (_, i) => work(i)));

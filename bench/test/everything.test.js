@@ -14,12 +14,12 @@ a query                                   12.00    1.00 ×
 `;
 
 test('Figures have the names of their heading, row and column', () => {
-  assert.deepEqual(Object.fromEntries(figures(TABLE, 'x')), {
+  assert.deepEqual(Object.fromEntries(figures(TABLE, 'x', true)), {
     'x: CPU: select: floor': 4.39,
     'x: CPU: select: Quickgres': 4.7,
     'x: CPU: connect: Quickgres': 1560,
-    'x: a query: 1': 12,
-    'x: a query: 2': 1
+    'x: a query # # ×: 1': 12,
+    'x: a query # # ×: 2': 1
   });
 });
 
