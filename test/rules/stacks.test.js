@@ -1,12 +1,17 @@
 'use strict';
 
 const assert = require('node:assert/strict');
+const { execFile } = require('node:child_process');
+const fs = require('node:fs');
+const os = require('node:os');
 const path = require('node:path');
 const { PassThrough, Readable } = require('node:stream');
 const { pipeline } = require('node:stream/promises');
+const { promisify } = require('node:util');
 const { ResponseCache } = require('../../lib/cache');
 const { respond } = require('../../lib/http');
 const { sharedServer } = require('../support');
+const { afterTest } = require('../support/hooks');
 const { collector } = require('../support/kit');
 const { ENDS, SESSIONS, covered, table } = require('./kit');
 
@@ -248,5 +253,31 @@ describe('Stacks', () => {
     with: 'it makes a session, which is in the table',
     'startQuery, getResults, copyData, copyDone, copyFail': 'steps of kig/quickgres 0.4: test/core/steps.test.js',
     [ENDS]: 'they have no result'
+  });
+
+  it('in a bundle, which hides what is code of the program, have the SQL as well', async () => {
+    const { build } = require('esbuild');
+    const { config } = await sharedServer();
+    const { outputFiles } = await build({
+      stdin: {
+        contents: `const { Pool } = require('./lib/pool');
+          const pool = new Pool(${JSON.stringify(config)});
+          process.on('unhandledRejection', ({ stack }) => { console.log(stack); pool.end(); });
+          async function readsUsers() { await pool.query('SELECT nope'); }
+          readsUsers().catch(({ stack }) => { console.log(stack); pool.transaction(tx => tx.query('SELECT neither')); });`,
+        resolveDir: path.join(__dirname, '../..')
+      },
+      bundle: true,
+      platform: 'node',
+      minify: true,
+      write: false
+    });
+    const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'stacks-'));
+    afterTest(() => fs.rmSync(folder, { recursive: true }));
+    fs.writeFileSync(path.join(folder, 'program.js'), outputFiles[0].text);
+    const { NODE_V8_COVERAGE, ...env } = process.env;
+    const { stdout } = await promisify(execFile)(process.execPath, [path.join(folder, 'program.js')], { env });
+    assert.match(stdout, /"nope" does not exist\n +in a query: SELECT nope\n.*program\.js/);
+    assert.match(stdout, /"neither" does not exist\n +in a query[^:]*: SELECT neither/);
   });
 });

@@ -107,7 +107,7 @@ function handOut(promise, called, runsCode = false) {
   }
 }
 
-/** The folder of this library; unknown in a bundle, whose file has the program's code as well. */
+/** The folder of this library; unknown in a bundle, whose file has the program's code as well: its errors have both. */
 const FOLDER = /^.*[\\/]lib[\\/](?=core(?:[\\/]pipeline[\\/]errors)?\.js$)/.exec(
   typeof __filename === 'string' ? __filename : ''
 )?.[0];
@@ -129,10 +129,12 @@ function showAwaiting(error, hide, called) {
   // Deno prints the frames that were captured for the error itself, whatever its stack is.
   const caller = callerOf(hide);
   const frames = caller.stack?.split('\n').slice(1) ?? []; // not every engine has them
-  if (frames.some(isCallers)) return showCaller(error, caller);
-  if (shown.has(error) || (query === undefined && called === undefined)) return;
-  const what = query === undefined ? '' : `\n    in a query that no known code awaits: ${beginningOf(query)}`;
-  error.stack = `${name}: ${message}${what}${called?.stack?.replace(/^.*/, '') ?? ''}`;
+  const isAwaited = frames.some(isCallers);
+  if (isAwaited) showCaller(error, caller);
+  if (isAwaited ? FOLDER !== undefined : shown.has(error) || (query === undefined && called === undefined)) return;
+  const how = isAwaited ? '' : ' that no known code awaits';
+  const what = query === undefined ? '' : `\n    in a query${how}: ${beginningOf(query)}`;
+  error.stack = `${name}: ${message}${what}${(isAwaited ? caller : called)?.stack?.replace(/^.*/, '') ?? ''}`;
 }
 
 /** Gives an error of this library the stack of the awaiting caller, unless it has one. */
