@@ -16,7 +16,7 @@ const LONGEST = 30000;
 /** The most rows of a state: a copy takes few bytes, and copies of copies would grow without bound. */
 const MOST = 1e6;
 
-const latin1 = new TextDecoder('latin1'); // a character for each byte
+let latin1; // a character for each byte; Jest's jsdom has none
 
 /** Takes the messages of states. Rows with the same bytes are the same objects. */
 class StateReader {
@@ -51,7 +51,7 @@ class StateReader {
   }
 
   message(type, bytes, start, end) {
-    const key = /[TD]/.test(type) && latin1.decode(bytes.subarray(start, end));
+    const key = /[TD]/.test(type) && (latin1 ||= new TextDecoder('latin1')).decode(bytes.subarray(start, end));
     check(type === 'T' || this.#next, 'a live result without a RowDescription');
     if (type === 'T') {
       this.#known = new Map(key === this.#description ? this.#keys.map((each, i) => [each, this.rows[i]]) : []);

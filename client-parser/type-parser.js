@@ -1,7 +1,5 @@
 import { isBytes, octets, scratch, view } from './text.js';
 
-const encoder = new TextEncoder();
-
 function numberBytes(method, value, size) {
   scratch[method](0, value);
   return octets.slice(0, size);
@@ -18,10 +16,11 @@ function serialize(value) {
   switch (typeof value) {
     case 'boolean':
       return Uint8Array.of(+value);
-    case 'string':
-      return encoder.encode(value);
     case 'object':
-      return encoder.encode(JSON.stringify(value));
+      value = JSON.stringify(value);
+    // fall through
+    case 'string':
+      return new TextEncoder().encode(value); // Jest's jsdom has none: made when it is needed
     case 'number':
       return numberBytes((value | 0) === value ? 'setInt32' : 'setFloat32', value, 4);
     case 'bigint':

@@ -1,5 +1,6 @@
 'use strict';
 
+const path = require('node:path');
 const { runInNewContext } = require('node:vm');
 
 test('values are what they are', async () => {
@@ -18,3 +19,22 @@ test('values are what they are', async () => {
   expect(wrong).toEqual([]);
   expect(cells).toBeGreaterThan(600);
 }, 60000);
+
+const ENTRIES = [
+  '',
+  'pool',
+  'sql',
+  'pg',
+  'http',
+  'cache',
+  'replication',
+  'live',
+  'sockets',
+  'client-parser',
+  'client-parser/live'
+];
+
+test.each(ENTRIES)('quickgres/%s loads', async name => {
+  const names = Object.keys(await import(path.posix.join('quickgres', name)));
+  expect(names.length).toBeGreaterThan(0);
+});
