@@ -3,7 +3,7 @@
 const assert = require('node:assert/strict');
 const { once } = require('node:events');
 const http = require('node:http');
-const { setTimeout: sleep } = require('node:timers/promises');
+const { setImmediate: turn, setTimeout: sleep } = require('node:timers/promises');
 const { dataRow, message, rowDescription } = require('../support');
 const { afterTest, shorten } = require('../support/hooks');
 const { until } = require('../support/kit');
@@ -46,6 +46,9 @@ describe('live', () => {
     };
     return { url: `http://127.0.0.1:${server.address().port}/`, next, server, waiting };
   }
+
+  /** Writes, and waits until the system has it. */
+  const flushed = (response, bytes) => new Promise(resolve => response.write(bytes, resolve));
 
   /** A page and its server; it leaves after the test. */
   async function reading(options) {
@@ -108,8 +111,8 @@ describe('live', () => {
     const bytes = whole(['1', 'x'], ['2', 'y']);
     const { response } = await next(bytes.subarray(0, 3));
     for (let i = 3; i < bytes.length; i += 7) {
-      response.write(bytes.subarray(i, i + 7));
-      await sleep(1);
+      await flushed(response, bytes.subarray(i, i + 7));
+      await turn();
     }
     assert.equal((await first).length, 2);
     let isGiven = false;
@@ -127,8 +130,8 @@ describe('live', () => {
     const { response } = await next(whole(['1', 'x']));
     const before = await first;
     const other = Buffer.concat([rowDescription('a', 'c'), dataRow('1', 'x')]);
-    response.write(other);
-    await sleep(20);
+    await flushed(response, other);
+    await turn();
     response.destroy();
     const lost = await value();
     assert.deepEqual(
@@ -163,8 +166,8 @@ describe('live', () => {
     const { response } = await next(whole(['1', 'x'], ['2', 'y']));
     const before = await first;
     const lost = value();
-    response.write(copy(0, 1)); // half of a state
-    await sleep(20);
+    await flushed(response, copy(0, 1)); // half of a state
+    await turn();
     response.destroy();
     const kept = await lost;
     assert.deepEqual([kept.connected, kept[0] === before[0], kept.length], [false, true, 2]);

@@ -1,7 +1,7 @@
 'use strict';
 
 const assert = require('node:assert/strict');
-const { setImmediate: turn, setTimeout: sleep } = require('node:timers/promises');
+const { setImmediate: turn } = require('node:timers/promises');
 const { ConnectionError } = require('../..');
 const { Channels } = require('../../lib/core/listen');
 const { connected, held, proxied } = require('../support');
@@ -12,6 +12,16 @@ const { until } = require('../support/kit');
 async function channels(client) {
   const { rows } = await client.query('SELECT pg_listening_channels() AS name ORDER BY 1');
   return rows.map(row => row.name);
+}
+
+/** @returns {Promise<function(number): Promise>} waits until a server was asked so often because of such a keepalive */
+async function rhythmOf(keepalive) {
+  const { client, wire } = await proxied();
+  await client.listen('never', { keepalive }).ready;
+  return async count => {
+    const { toServer } = wire.stats.flights;
+    await until(() => wire.stats.flights.toServer >= toServer + count);
+  };
 }
 
 describe('listen', () => {
@@ -64,15 +74,16 @@ describe('listen', () => {
       const before = flights();
       await until(() => flights() >= before + count);
     };
+    const rhythm = await rhythmOf(10);
     let before = flights();
-    await sleep(50);
+    await rhythm(5);
     assert.equal(flights(), before);
     loops.push(client.listen('slowly'), client.listen('news', { keepalive: 10 }));
     await more(5);
     assert.equal(client.state, 'open');
     for (const each of loops) await each.return();
     before = flights();
-    await sleep(50);
+    await rhythm(5);
     assert.equal(flights(), before);
   });
 
@@ -81,12 +92,13 @@ describe('listen', () => {
     const { call, release } = await held();
     const listener = client.listen('news', { keepalive: 5 });
     await listener.ready;
+    const rhythm = await rhythmOf(5);
     const quiet = async () => {
       const { patience } = Channels;
       Channels.patience = 5;
-      await sleep(20);
+      await rhythm(4);
       const before = wire.stats.flights.toServer;
-      await sleep(50);
+      await rhythm(10);
       Channels.patience = patience;
       assert.deepEqual([wire.stats.flights.toServer, client.state], [before, 'open']);
     };

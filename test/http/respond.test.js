@@ -6,7 +6,6 @@ const { once } = require('node:events');
 const http = require('node:http');
 const http2 = require('node:http2');
 const net = require('node:net');
-const { setTimeout: sleep } = require('node:timers/promises');
 const zlib = require('node:zlib');
 const { makeCertificates } = require('pg-test-fixtures');
 const { Client } = require('../..');
@@ -629,9 +628,11 @@ describe('respond', () => {
 
     it('asks in their order, whichever handler comes first', async () => {
       const client = await connected();
+      let requests = 0;
       await serving(
         async (request, response) => {
-          if (request.url === '/first') await sleep(50);
+          requests++;
+          if (request.url === '/first') await until(() => requests === 3);
           return respond(client, request, response, LARGE, [], { as: 'values' });
         },
         async (port, errors) => {

@@ -1,7 +1,7 @@
 'use strict';
 
 const assert = require('node:assert/strict');
-const { setTimeout: sleep } = require('node:timers/promises');
+const { setImmediate: turn } = require('node:timers/promises');
 const { Reader } = require('../../lib/live/reader');
 const { NO_DATA } = require('../../lib/live/state');
 const { afterTest } = require('../support/hooks');
@@ -82,14 +82,21 @@ describe('A reader', () => {
 
   it('is kept alive after a silence, unless it has got nothing or has not taken everything', async () => {
     const target = targetOf();
-    const reader = await readerOf(target, { keepalive: 20, max_lifetime: 0 });
-    await sleep(50);
+    const keepalive = { keepalive: 20, max_lifetime: 0 };
+    const reader = await readerOf(target, keepalive);
+    /** Waits until a reader that begins now was kept alive twice. */
+    const twice = async () => {
+      const beside = targetOf();
+      (await readerOf(beside, keepalive)).show(stateOf('a'));
+      await until(() => beside.written.length >= 3);
+    };
+    await twice();
     assert.equal(target.written.length, 0);
     reader.show(stateOf('a'));
     target.quick = false;
     await until(() => target.written.length >= 2);
     assert.deepEqual(target.written[1], NO_DATA);
-    await sleep(50);
+    await twice();
     assert.equal(target.written.length, 2);
   });
 
@@ -130,7 +137,7 @@ describe('A reader', () => {
     for (const name of ['a', 'b']) reader.show(stateOf(name));
     assert.equal(text(target), '');
     begin();
-    await sleep(0);
+    await turn();
     assert.equal(text(target), '>b ');
   });
 

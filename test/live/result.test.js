@@ -1,7 +1,7 @@
 'use strict';
 
 const assert = require('node:assert/strict');
-const { setTimeout: sleep } = require('node:timers/promises');
+const { setImmediate: turn } = require('node:timers/promises');
 const { LEASE } = require('../../lib/core/internal');
 const { Held } = require('../../lib/live/held');
 const { Result } = require('../../lib/live/result');
@@ -65,6 +65,18 @@ function readerOf() {
   return reader;
 }
 
+/** Waits until another result with this interval has been asked for again. */
+async function again(interval) {
+  const beside = resultOf(['x'], ['y']);
+  const reader = readerOf();
+  beside.interval = interval;
+  beside.result.add(reader);
+  await until(() => reader.shown.length === 1);
+  beside.result.changed();
+  await until(() => beside.times.length === 2);
+  await turn();
+}
+
 describe('A result', () => {
   it('shows its state to each reader, and the next one if it differs', async () => {
     const { result, times } = resultOf(['x'], ['x'], ['y']);
@@ -75,7 +87,7 @@ describe('A result', () => {
     const { state } = result;
     result.changed();
     await until(() => times.length === 2);
-    await sleep(5);
+    await turn();
     assert.equal(result.state, state);
     result.add(late);
     result.changed();
@@ -99,12 +111,12 @@ describe('A result', () => {
     made.interval = 40;
     made.result.add(reader);
     for (let i = 0; i < 9; i++) made.result.changed();
-    await sleep(5);
+    await turn();
     assert.equal(made.times.length, 1);
     answer(['x']);
     await until(() => reader.shown.length === 2);
     assert.ok(made.times[1] - made.times[0] > 39);
-    await sleep(60);
+    await again(40);
     assert.equal(made.times.length, 2);
   });
 
@@ -116,7 +128,7 @@ describe('A result', () => {
     await until(() => reader.shown.length === 1);
     made.result.changed();
     made.result.remove(reader);
-    await sleep(50);
+    await again(30);
     assert.equal(made.times.length, 1);
   });
 

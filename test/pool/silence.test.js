@@ -9,6 +9,7 @@ const { FakeServer } = require('../support/connecting');
 const { afterTest, endAfterTest, shorten } = require('../support/hooks');
 const { Pool } = require('../../lib/pool');
 const { sharedServer } = require('../support');
+const { standstill } = require('../support/kit');
 const { opened, until } = require('./pools');
 
 /** A pool whose open connections can be silenced; new ones work. */
@@ -164,12 +165,12 @@ describe('Silent connections of a pool', () => {
 
   it('with a cursor that was given up are not said to wait for the loop over it', async () => {
     shorten(Pipeline, 'patience', 20);
-    const { pool, silence } = await silenced({ size: 1 });
+    const { pool, proxy, silence } = await silenced({ size: 1 });
     const controller = new AbortController();
     const { signal } = controller;
     const cursor = pool.cursor('SELECT generate_series(1, 10)', [], { batchSize: 1, signal });
     await cursor.next();
-    await sleep(50); // the next row is there
+    await standstill(() => proxy.stats.bytes.toClient); // the next row is there
     silence();
     await cursor.next();
     await new Promise(setImmediate); // the row behind it is asked for

@@ -59,13 +59,13 @@ describe('Readers of a pool that are slow', () => {
   }
 
   it('go on while one connection is left', async () => {
-    const pool = await opened({ size: 3, acquire_timeout: 600 });
+    const pool = await opened({ size: 3, acquire_timeout: 200 });
     const results = read(pool, 2, 8000);
     const ends = results.map(each => each.catch(error => error));
     await until(() => pool.stats.connected >= 2);
     for (let i = 0; i < 20; i++) {
       await pool.query('SELECT 1');
-      await sleep(50);
+      await sleep(20);
     }
     assert.equal(await Promise.race([...ends, 'none has ended']), 'none has ended');
     pool.destroy();
@@ -73,9 +73,10 @@ describe('Readers of a pool that are slow', () => {
   });
 
   it('go on in a pool of any size while no request waits', async () => {
-    const pool = await opened({ size: 1, acquire_timeout: 300 });
+    const pool = await opened({ size: 1, acquire_timeout: 100 });
     const [result] = read(pool, 1, 8000).map(each => each.catch(error => error));
-    await sleep(1000);
+    await until(isHeld(pool), 'the connection to be held');
+    await sleep(300); // three times as long as a request would wait
     assert.equal(await Promise.race([result, 'it has not ended']), 'it has not ended');
     pool.destroy();
     await result;

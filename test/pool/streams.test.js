@@ -6,8 +6,8 @@ const http = require('node:http');
 const net = require('node:net');
 const { PassThrough, Readable, Writable } = require('node:stream');
 const { pipeline } = require('node:stream/promises');
-const { setTimeout: sleep } = require('node:timers/promises');
 const { sharedServer } = require('../support');
+const { standstill } = require('../support/kit');
 const { opened, until } = require('./pools');
 
 const NUMBERS = 'SELECT i FROM generate_series(1, 1000) i';
@@ -103,7 +103,7 @@ describe('COPY of a pool', () => {
     const pool = await opened({ size: 2 });
     const copy = pool.copyTo("COPY (SELECT repeat('x', 1000) FROM generate_series(1, 100000)) TO STDOUT");
     await once(copy, 'readable');
-    await sleep(200); // in which 100 MB could come
+    await standstill(() => copy.readableLength);
     assert.ok(copy.readableLength < 1e6, `${copy.readableLength} bytes`);
     copy.destroy();
     await once(copy, 'close');

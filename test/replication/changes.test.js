@@ -163,9 +163,10 @@ describe('changes', function () {
     await insert(1);
     await taken;
     await writer.query("INSERT INTO items (id, name) SELECT i, repeat('x', 100) FROM generate_series(2, 5000) i");
-    await sleep(300);
-    assert.equal((await take(each, 4999)).at(-1).new.id, 5000, 'it was not read for six intervals');
     const wire = proxy.connections.at(-1);
+    const { toServer } = wire.stats.flights;
+    await until(() => wire.stats.flights.toServer >= toServer + 6, 'six intervals');
+    assert.equal((await take(each, 4999)).at(-1).new.id, 5000, 'it was not read for six intervals');
     wire.stall();
     assert.deepEqual(await take(each, 1), [{ type: 'missed' }]);
     wire.reset(); // the server has not noticed

@@ -180,10 +180,10 @@ describe('replicate', function () {
     await until(async () => (await writer.query(told, [now.lsn, now.time])).rowCount !== 0);
     assert.ok(stream.confirmed < commit.endLsn && (await confirmed('forgetting')) < commit.endLsn);
     stream.confirm(commit.endLsn);
-    while ((await confirmed('forgetting')) <= commit.endLsn) {
+    await until(async () => {
       await writer.query('INSERT INTO other VALUES (1)');
-      await sleep(20);
-    }
+      return (await confirmed('forgetting')) > commit.endLsn;
+    });
     assert.ok(stream.confirmed > commit.endLsn);
   });
 
@@ -262,7 +262,7 @@ describe('replicate', function () {
       answered = true;
     });
     await once(stream, 'start');
-    await sleep(50);
+    for (let i = 0; i < 10; i++) await writer.query('SELECT 1');
     assert.equal(answered, false);
     stream.destroy();
     await other;

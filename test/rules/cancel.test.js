@@ -6,7 +6,7 @@ const { PassThrough, Readable } = require('node:stream');
 const { finished } = require('node:stream/promises');
 const { setImmediate: turn, setTimeout: sleep } = require('node:timers/promises');
 const { Pool } = require('../../lib/pool');
-const { connected, sharedServer } = require('../support');
+const { connected, sharedServer, running } = require('../support');
 const { afterTest, endAfterTest } = require('../support/hooks');
 const { covered, table } = require('./kit');
 
@@ -170,7 +170,7 @@ describe('cancel()', () => {
   it('shows the caller that awaits the query', async () => {
     const client = await connected();
     const query = client.query(SLEEP);
-    await sleep(50);
+    await running(client);
     const cancelled = client.cancel();
     async function readsUsers() {
       await query;

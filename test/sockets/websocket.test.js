@@ -6,7 +6,6 @@ const http = require('node:http');
 const net = require('node:net');
 const path = require('node:path');
 const { pipeline } = require('node:stream/promises');
-const { setTimeout: sleep } = require('node:timers/promises');
 const {
   makeCertificates,
   freePort,
@@ -18,6 +17,7 @@ const {
 const { Client, ConnectionError } = require('../..');
 const { webSocket } = require('../../lib/sockets');
 const { failure } = require('../support/connecting');
+const { standstill } = require('../support/kit');
 
 // The fixtures' own dependency.
 const ws = require(require.resolve('ws', { paths: [path.dirname(require.resolve('pg-test-fixtures'))] }));
@@ -215,7 +215,7 @@ describe('webSocket', () => {
         let length = 0;
         const reading = (async () => {
           for await (const chunk of source) {
-            if (length === 0) await (waits ? sleep(500) : client.closed);
+            if (length === 0) await (waits ? standstill(() => source.readableLength) : client.closed);
             length += chunk.length;
           }
         })();

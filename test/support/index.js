@@ -8,6 +8,7 @@ const { LEASE } = require('../../lib/core/internal');
 const { Client } = require('../..');
 const { SAY, FakeServer, message } = require('./connecting');
 const { afterTest, endAfterTest } = require('./hooks');
+const { until } = require('./kit');
 
 let server; // promise of the shared one
 
@@ -161,12 +162,16 @@ async function activity(client) {
   return row.state;
 }
 
+/** Waits until the server runs a query of a client. */
+const running = client => until(async () => (await activity(client)) === 'active', 'a query to run');
+
 module.exports = {
   sharedServer,
   activity,
   connected,
   held,
   proxied,
+  running,
   faked,
   answering,
   GREETING,

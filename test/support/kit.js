@@ -93,6 +93,15 @@ async function until(condition, what = String(condition)) {
   }
 }
 
+/** Waits until a number has not grown for 100 ms. @param {function(): number} read @returns {Promise<number>} it */
+async function standstill(read) {
+  for (let before, same = 0; same < 20; same = read() === before ? same + 1 : 0) {
+    before = read();
+    await new Promise(resolve => setTimeout(resolve, 5));
+  }
+  return read();
+}
+
 /**
  * Random numbers that are the same for the same seed (Mulberry32).
  * @param {number} seed
@@ -156,4 +165,4 @@ function onFrames(stream, each, startup = false) {
   });
 }
 
-module.exports = { collector, failing, frames, onFrames, patience, seeded, slow, typesOf, until };
+module.exports = { collector, failing, frames, onFrames, patience, seeded, slow, standstill, typesOf, until };

@@ -3,10 +3,9 @@
 const assert = require('node:assert/strict');
 const { once } = require('node:events');
 const { Writable } = require('node:stream');
-const { setTimeout: sleep } = require('node:timers/promises');
 const { SAY } = require('../support/connecting');
 const { connected, faked, proxied } = require('../support');
-const { until } = require('../support/kit');
+const { standstill, until } = require('../support/kit');
 
 describe('What waits', () => {
   it('is to be seen: requests in `pending`, bytes in `bufferedBytes`', async () => {
@@ -17,8 +16,7 @@ describe('What waits', () => {
     const drained = once(client, 'drain');
     const queries = Array.from({ length: 200 }, () => client.query('SELECT length($1) AS n', [value]));
     assert.equal(client.pending, 200);
-    await sleep(20);
-    assert.ok(client.bufferedBytes > 1e6, `${client.bufferedBytes} bytes`);
+    await until(() => client.bufferedBytes > 1e6);
     wire.resume();
     for (const {
       rows: [row]
@@ -59,7 +57,7 @@ describe('What waits', () => {
       answered = true;
     });
     await until(() => taken.length !== 0);
-    await sleep(100);
+    await standstill(() => wire.stats.bytes.toClient);
     const { bytes } = wire.stats;
     assert.ok(bytes.toClient < 20e6, `${bytes.toClient} of 50 MB came`);
     assert.deepEqual([taken.length, answered], [1, false]);

@@ -6,7 +6,7 @@ const { once } = require('node:events');
 const path = require('node:path');
 const { pipeline } = require('node:stream/promises');
 const { mock } = require('node:test');
-const { setTimeout: sleep } = require('node:timers/promises');
+const { setImmediate: turn } = require('node:timers/promises');
 const { startProxy } = require('pg-test-fixtures');
 const { LEASE } = require('../../lib/core/internal');
 const { Client, ConnectionError } = require('../..');
@@ -21,7 +21,8 @@ const {
   message,
   dataRow,
   GREETING,
-  ANSWER
+  ANSWER,
+  running
 } = require('../support');
 const { until } = require('../support/kit');
 
@@ -49,7 +50,7 @@ describe('A lost connection', () => {
       client.batch([['SELECT 5']]),
       client.query('COPY t FROM STDIN')
     ];
-    await sleep(10);
+    await turn();
     wire.reset();
     for (const promise of sent) {
       await assert.rejects(
@@ -84,7 +85,7 @@ describe('A lost connection', () => {
     const client = await connected();
     const list = events(client);
     const pending = [client.query('SELECT pg_sleep(60)'), client.query('SELECT 1'), client.transaction(() => {})];
-    await sleep(50);
+    await running(client);
     await (await sharedServer()).sql(`SELECT pg_terminate_backend(${client.processId})`);
     for (const promise of pending) {
       await assert.rejects(promise, error => {
@@ -123,7 +124,7 @@ describe('A lost connection', () => {
       const { closed } = client;
       const pid = client.processId;
       const lost = client.query('SELECT pg_sleep(60)');
-      await sleep(20);
+      await running(client);
       await server.sql(`SELECT pg_terminate_backend(${pid})`);
       await assert.rejects(lost);
       await closed;
@@ -141,7 +142,7 @@ describe('A lost connection', () => {
       const again = new Promise(resolve => client.once(event, () => resolve(client.connect())));
       await (await sharedServer()).sql(`SELECT pg_terminate_backend(${client.processId})`);
       await again;
-      await sleep(20);
+      await turn();
       assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, 1, event);
     }
   });
@@ -332,7 +333,7 @@ describe('end()', () => {
     const work = client.transaction(async tx => {
       client.end().catch(() => {}); // it is asked inside the function
       await tx.query('INSERT INTO t VALUES (1)');
-      await sleep(5);
+      await tx.query('SELECT 1');
       await pipeline(['2\n'], tx.copyFrom('COPY t FROM STDIN'));
       return (await tx.query('SELECT count(*) AS n FROM t')).rows[0].n;
     });
@@ -440,7 +441,7 @@ describe('end()', () => {
     const list = events(client);
     const query = client.query('SELECT pg_sleep(60)');
     const ended = client.end();
-    await sleep(20);
+    await running(client);
     wire.cut();
     await assert.rejects(query, { name: 'ConnectionError', sent: true });
     await ended;

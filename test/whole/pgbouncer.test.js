@@ -12,6 +12,13 @@ const { sharedServer } = require('../support');
 const { afterTest, endAfterTest } = require('../support/hooks');
 const { collector, seeded, until } = require('../support/kit');
 
+/** Waits until the server runs a query that sleeps. */
+const sleeping = async () => {
+  const server = await sharedServer();
+  const text = "SELECT FROM pg_stat_activity WHERE state = 'active' AND query LIKE 'SELECT pg_sleep(60)%'";
+  await until(async () => (await server.sql(text)).length > 0, 'a query to run');
+};
+
 /** What a connection through a pooler can do, in each of its modes. */
 const PARTS = {
   async queries(client) {
@@ -250,7 +257,7 @@ for (const [mode, { parts, config }] of Object.entries(MODES)) {
         client.query('SELECT 1'),
         client.transaction(() => {})
       ]);
-      await sleep(50);
+      await sleeping();
       const { closed } = client;
       await bouncer.kill();
       for (const { reason } of await pending) assert.equal(reason.name, 'ConnectionError');
@@ -262,7 +269,7 @@ for (const [mode, { parts, config }] of Object.entries(MODES)) {
 
     it('rejects everything when the server goes away', async () => {
       const pending = Promise.allSettled([client.query('SELECT pg_sleep(60)'), client.query('SELECT 1')]);
-      await sleep(50);
+      await sleeping();
       await (
         await sharedServer()
       ).sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep(60)%'");

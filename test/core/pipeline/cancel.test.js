@@ -2,10 +2,18 @@
 
 const assert = require('node:assert/strict');
 const { PassThrough } = require('node:stream');
-const { setTimeout: sleep } = require('node:timers/promises');
 const { Client, AbortError, ConnectionError } = require('../../..');
 const { FakeServer } = require('../../support/connecting');
-const { sharedServer, connected, proxied, dataRow, commandComplete, ANSWER, GREETING } = require('../../support');
+const {
+  sharedServer,
+  connected,
+  proxied,
+  dataRow,
+  commandComplete,
+  ANSWER,
+  GREETING,
+  running
+} = require('../../support');
 const { slow, until } = require('../../support/kit');
 
 /** Aborts a request after so many milliseconds. */
@@ -137,7 +145,7 @@ describe('A signal', () => {
     const { client, proxy, wire } = await proxied();
     const abort = new AbortController();
     const slow = client.query('SELECT pg_sleep(60)', [], { signal: abort.signal });
-    await sleep(30);
+    await running(client);
     const sent = wire.stats.bytes.toServer;
     const next = proxy.next();
     abort.abort();
@@ -146,8 +154,10 @@ describe('A signal', () => {
     second.stall('toServer');
     await assert.rejects(slow, AbortError);
     // The query is over in another way, and the CancelRequest still under way.
+    const { toClient } = wire.stats.bytes;
     await (await sharedServer()).sql(`SELECT pg_cancel_backend(${client.processId})`);
-    await sleep(50);
+    await until(() => wire.stats.bytes.toClient > toClient, 'the end of the query');
+    await (await sharedServer()).sql('SELECT 1');
     assert.equal(wire.stats.bytes.toServer, sent);
     second.resume();
     assert.equal((await behind).rows[0].one, 1);
@@ -177,13 +187,14 @@ describe('A signal', () => {
   });
 
   it('or a target that fails sends no CancelRequest where something was sent behind its query', async () => {
-    const { client, proxy } = await proxied();
+    const { client, proxy, wire } = await proxied();
     const text = 'SELECT pg_sleep($1)';
     const target = new PassThrough().resume();
     const left = client.queryTo(target, text, [0.2]);
-    await sleep(20);
+    await running(client);
+    const { toServer } = wire.stats.flights;
     const behind = client.query('SELECT pg_sleep(0.1), 2 AS two');
-    await sleep(20);
+    await until(() => wire.stats.flights.toServer > toServer, 'a query behind');
     target.destroy();
     await assert.rejects(left);
     assert.equal((await behind).rows[0].two, 2);

@@ -177,7 +177,7 @@ describe('Inside the function of a transaction', () => {
       later = begun.then(() => client.query('SELECT 3 AS three'));
       await tx.query('SELECT 1');
     });
-    const owner = client.transaction(() => sleep(30)); // what it asks then waits for this one, not for itself
+    const owner = client.transaction(() => begun.then(turn)); // what it asks then waits for this one, not for itself
     begin();
     assert.equal((await later).rows[0].three, 3);
     await owner;
@@ -186,7 +186,7 @@ describe('Inside the function of a transaction', () => {
   it('of one that waits to begin, nothing is refused: its function has not been called', async () => {
     const client = await connected();
     const [first, second] = [
-      client.transaction(() => sleep(10)),
+      client.transaction(() => turn()),
       client.transaction(async tx => (await tx.query('SELECT 1 AS one')).rows[0].one)
     ];
     const behind = client.query('SELECT 2 AS two');

@@ -3,22 +3,16 @@
 const assert = require('node:assert/strict');
 const { Writable } = require('node:stream');
 const { mock } = require('node:test');
-const { setImmediate: turn, setTimeout: sleep } = require('node:timers/promises');
+const { setImmediate: turn } = require('node:timers/promises');
 const zlib = require('node:zlib');
 const { Backlog, PATIENCE } = require('../../../lib/core/stream/backlog');
-const { connected, proxied } = require('../../support');
-const { slow, until } = require('../../support/kit');
+const { connected, proxied, sharedServer } = require('../../support');
+const { slow, standstill, until } = require('../../support/kit');
 
 const waiting = targets => targets.reduce((sum, { writableLength }) => sum + writableLength, 0);
 
 /** Waits until nothing more comes. */
-async function untilQuiet(wire) {
-  let before;
-  do {
-    before = wire.stats.bytes.toClient;
-    await sleep(50);
-  } while (wire.stats.bytes.toClient !== before);
-}
+const untilQuiet = wire => standstill(() => wire.stats.bytes.toClient);
 
 describe('The backlog of a connection', () => {
   it('forgets a target that has taken everything', async () => {
@@ -71,7 +65,7 @@ describe('The backlog of a connection', () => {
         third.then(() => {
           answered = true;
         });
-        await sleep(20);
+        await (await sharedServer()).sql('SELECT 1');
         assert.equal(answered, false, `${before}`);
         let_go(first);
         let_go(second);

@@ -11,7 +11,7 @@ const { ANSWER, answering, commandComplete, connected, hex, message, proxied, sh
 const { Pool } = require('../../../lib/pool');
 const { endAfterTest } = require('../../support/hooks');
 const { goesOn, isIdle } = require('../../support/copy-streams');
-const { until } = require('../../support/kit');
+const { standstill, until } = require('../../support/kit');
 
 /** A source of rows of eight bytes, up to so many bytes or until it is told that it is enough. */
 function endless(most) {
@@ -25,15 +25,6 @@ function endless(most) {
       }
     }
   };
-}
-
-/** What a number comes to that does not grow any more. */
-async function standstill(read) {
-  for (let before, same = 0; same < 20; same = read() === before ? same + 1 : 0) {
-    before = read();
-    await sleep(5);
-  }
-  return read();
 }
 
 /** Runs work with the stream of a COPY into a table that another session has locked. */
@@ -378,9 +369,10 @@ describe('copyFrom', () => {
     for (const work of [stream => stream.write('1\n'), () => {}]) {
       const { client, wire } = await proxied();
       await client.query('CREATE TEMP TABLE numbers (a int)');
+      const { toServer } = wire.stats.flights;
       const stream = client.copyFrom('COPY numbers FROM STDIN');
       work(stream);
-      await sleep(20);
+      await until(() => wire.stats.flights.toServer > toServer, 'COPY to be sent');
       wire.reset();
       const [error] = await once(stream, 'error');
       assert.ok(error instanceof ConnectionError);

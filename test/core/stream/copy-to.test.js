@@ -4,10 +4,9 @@ const assert = require('node:assert/strict');
 const { once } = require('node:events');
 const { PassThrough, Readable } = require('node:stream');
 const { pipeline } = require('node:stream/promises');
-const { setTimeout: sleep } = require('node:timers/promises');
 const { PostgresError, ConnectionError } = require('../../..');
 const { ROWS } = require('../../support/slow-reader');
-const { connected, proxied } = require('../../support');
+const { connected, proxied, running } = require('../../support');
 const { collect, goesOn, isIdle } = require('../../support/copy-streams');
 const { failing, until } = require('../../support/kit');
 
@@ -103,16 +102,16 @@ describe('copyTo', () => {
   });
 
   it('is dropped, not cancelled, where another was sent behind it', async () => {
-    const { client, proxy } = await proxied();
+    const { client, proxy, wire } = await proxied();
     const left = client.copyTo('COPY (SELECT pg_sleep(0.1)) TO STDOUT');
     const behind = client.query('SELECT pg_sleep(0.1), 2 AS two');
-    await sleep(20);
+    await until(() => wire.stats.flights.toServer > 1, 'COPY to be sent');
     left.destroy();
     assert.equal((await behind).rows[0].two, 2);
     assert.equal(proxy.connections.length, 1);
     const alone = client.copyTo('COPY (SELECT pg_sleep(60)) TO STDOUT', { alone: true });
     const waiting = client.query('SELECT 3 AS three');
-    await sleep(20);
+    await running(client);
     alone.destroy();
     assert.equal((await waiting).rows[0].three, 3);
   });

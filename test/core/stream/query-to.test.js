@@ -9,7 +9,7 @@ const net = require('node:net');
 const os = require('node:os');
 const path = require('node:path');
 const { PassThrough, Writable } = require('node:stream');
-const { setTimeout: sleep } = require('node:timers/promises');
+const { setImmediate: turn, setTimeout: sleep } = require('node:timers/promises');
 const zlib = require('node:zlib');
 const { skipUnless } = require('pg-test-fixtures');
 const { Client, AbortError, ConnectionError, PostgresError } = require('../../..');
@@ -27,7 +27,7 @@ const {
   proxied,
   sharedServer
 } = require('../../support');
-const { collector, slow, until } = require('../../support/kit');
+const { collector, slow, standstill, until } = require('../../support/kit');
 const { read } = require('./targets');
 
 /** Waits until the server process of a client has nothing to do; gives the milliseconds it took. */
@@ -418,7 +418,7 @@ describe('queryTo', () => {
         answered = true;
       });
       const memory = process.memoryUsage.rss();
-      await sleep(300);
+      await standstill(() => target.writableLength);
       assert.equal(answered, false);
       assert.ok(target.writableLength < 1.4e6, `${target.writableLength} bytes wait`);
       assert.ok(process.memoryUsage.rss() - memory < 16e6);
@@ -434,7 +434,7 @@ describe('queryTo', () => {
       const target = slow({ objectMode: true });
       const result = client.queryTo(target, ROWS);
       await target.asked();
-      await sleep(100);
+      await standstill(() => target.writableLength);
       assert.ok(target.writableLength < 300, `${target.writableLength} chunks wait`);
       target.destroy();
       await assert.rejects(result, AbortError);
@@ -507,7 +507,7 @@ describe('queryTo', () => {
       }
       const before = proxy.stats.bytes.toServer;
       const behind = client.query('SELECT 1');
-      await sleep(20);
+      await (await sharedServer()).sql('SELECT 1');
       assert.equal(proxy.stats.bytes.toServer, before);
       target.hurry();
       await Promise.all([result, behind]);
@@ -521,7 +521,7 @@ describe('queryTo', () => {
       const transaction = client.transaction(async tx => {
         await tx.query('SELECT 1');
         target.emit('begun');
-        await sleep(20);
+        await turn(); // in which queryTo is called
         target.destroy();
         await tx.query('SELECT 1');
       });
@@ -692,7 +692,6 @@ describe('queryTo', () => {
           await assert.rejects(result, Error);
           if (i % 3 === 2) client = await connected();
         }
-        await sleep(10);
         assert.equal((await client.query('SELECT 7 AS a')).rows[0].a, 7);
       });
     }
@@ -965,11 +964,7 @@ describe('queryTo', () => {
       const target = slow({ highWaterMark: 1 });
       const result = client.queryTo(target, LONG, [50000], { buffer: 100000 });
       await target.asked();
-      let before;
-      do {
-        before = target.writableLength;
-        await sleep(50);
-      } while (target.writableLength !== before || before === 0);
+      const before = await standstill(() => target.writableLength);
       assert.ok(before < 500000, `${before} bytes wait`); // 256 kB, a piece, and what was read with it
       assert.ok(wire.stats.bytes.toClient < 30e6, `${wire.stats.bytes.toClient} bytes came`);
       target.hurry();

@@ -245,7 +245,7 @@ describe('A target', () => {
       const turned = target.turn().then(() => {
         begun = true;
       });
-      await sleep(20);
+      await turn();
       assert.equal(begun, false);
       first.end('first');
       await turned;
