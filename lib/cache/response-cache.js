@@ -4,7 +4,7 @@ const { EventEmitter } = require('node:events');
 const { LEASE } = require('../core/internal');
 const { checkText, keyOf, quoted } = require('../core/protocol');
 const { KEEPALIVE, checkChannel, keeperOf } = require('../core/listen');
-const { checkNoMore, checkOptions, keep, statementOf } = require('../core/options');
+const { checkNoMore, checkOptions, inputOf, statementOf } = require('../core/options');
 const { handOut, promised } = require('../core/pipeline');
 const { RowReader, readingOf } = require('../core/rows');
 const { Target } = require('../core/stream');
@@ -120,7 +120,7 @@ class ResponseCache extends EventEmitter {
     try {
       own = target instanceof Target ? target : new Target(target, plain.stall_timeout);
       own.watch(limit.fail);
-      await limit.race(own.turn());
+      await limit.race(own.untilFirst());
       const answer = await limit.race(this.#find(request, limit));
       if (!answer.large) {
         const known = own.fromCache?.(answer, this.#now() - answer.time) === true;
@@ -159,7 +159,7 @@ class ResponseCache extends EventEmitter {
     }
     const maxAge = 1000 * checkNumber(max_age, 'max_age');
     const stale = 1000 * checkNumber(stale_while_revalidate, 'stale_while_revalidate');
-    const values = keep(text, given);
+    const values = inputOf(text, given);
     const settings = session[LEASE]?.settings;
     const key = JSON.stringify([
       text,

@@ -74,15 +74,15 @@ function keeperOf(client) {
     submitIn(request, scopes.root).catch(() => {});
     const giveUp = () => {
       if (request.pending && pipeline.reads === reads)
-        client.destroy(new ConnectionError(`the server was silent for ${time + Channels.patience} ms`));
+        client.destroy(new ConnectionError(`the server was silent for ${time + Channels.silenceLimit} ms`));
     };
-    after(Channels.patience, giveUp, 0, false);
+    after(Channels.silenceLimit, giveUp, 0, false);
   };
 }
 
 class Channels {
   /** Milliseconds in which a server that is asked whether it is there has to answer. */
-  static patience = 3000;
+  static silenceLimit = 3000;
 
   #every = Infinity; // milliseconds between two calls of #keep
   #keep;

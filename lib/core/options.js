@@ -160,7 +160,7 @@ function checkNoMore(given, count, form) {
  * Checks a query that has to wait.
  * @returns {Array|object} a copy of the values, since the caller may change them
  */
-function keep(text, values) {
+function inputOf(text, values) {
   checkText(text, 'text');
   checkValues(values);
   return snapshot(values);
@@ -179,7 +179,7 @@ function statementOf(lease, text, values = NO_VALUES, options = NO_OPTIONS) {
 }
 
 module.exports = {
-  keep,
+  inputOf,
   statementOf,
   BUFFER,
   STALL_TIMEOUT,

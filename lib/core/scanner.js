@@ -2,7 +2,7 @@
 
 /*
  * The tokens of an SQL text, by the rules of PostgreSQL's scan.l with `standard_conforming_strings`, in linear time. An
- * unfinished token ends with the text, which the server refuses.
+ * partial token ends with the text, which the server refuses.
  */
 
 /** Tokens by their kind, or the openings of comments, strings and quoted names. A name may have $ in it. */

@@ -18,7 +18,7 @@ const {
   promised,
   send
 } = require('./pipeline');
-const { NAMES, NO_OPTIONS, NO_VALUES, checkOptions, keep, statementOf } = require('./options');
+const { NAMES, NO_OPTIONS, NO_VALUES, checkOptions, inputOf, statementOf } = require('./options');
 const requests = require('./requests');
 const { RowReader, readingOf } = require('./rows');
 
@@ -95,7 +95,7 @@ class Session extends EventEmitter {
   query(text, values = NO_VALUES, format = 0, cache = true, target) {
     if (typeof text === 'object' && isPiece(text)) return this.query(...statementOf(this.#lease, text, values));
     try {
-      const { scope } = this.#lease;
+      const { sendsIn: scope } = this.#lease;
       const letter = typeof text === 'string' ? text.charCodeAt(0) | LOWER_CASE : D;
       const isPlain = format === 0 && cache === true && target === undefined && letter >= D && letter <= Z;
       // A Client's lease is a scope, and a text from D to Z is no COPY: then nothing has to be looked at.
@@ -114,7 +114,7 @@ class Session extends EventEmitter {
 
   /** A query without options, which a connection has to be found for. */
   #plain(text, values) {
-    const checked = this.#lease.keep(text, values);
+    const checked = this.#lease.inputOf(text, values);
     return send(this.#lease, 'shared', NO_OPTIONS, () => new QueryRequest(text, checked), text);
   }
 
@@ -125,7 +125,7 @@ class Session extends EventEmitter {
       receiver ?? (decode === undefined && names === undefined ? undefined : new RowReader(readingOf(options)));
     if (typeof text === 'string' && copyDirection(text) === 'in')
       return handOut(this[COPY_IN](text, values, takes(), options));
-    const checked = this.#lease.keep(text, values);
+    const checked = this.#lease.inputOf(text, values);
     if (target !== undefined) {
       checkRepeated(options);
       return stream().queryInto(this.#lease, receiver, text, checked, options);
@@ -136,7 +136,7 @@ class Session extends EventEmitter {
 
   /** Begins a COPY FROM STDIN, for which only a Client has steps. */
   [COPY_IN](text, values, receiver, options) {
-    keep(text, values);
+    inputOf(text, values);
     throw new UsageError('COPY FROM STDIN by query() is for a Client, which has copyData(): use copyFrom()', '0A000');
   }
 
@@ -204,7 +204,7 @@ class Session extends EventEmitter {
    * settings
    */
   #checkOpen() {
-    if (this.#depth === 0 || this.#lease.scope !== null) return;
+    if (this.#depth === 0 || !this.#lease.hasSettings) return;
     throw new UsageError(
       'in a transaction, a session made by with() has no cursor and no COPY: open it in its transaction()',
       '0A000'
@@ -232,7 +232,7 @@ class Session extends EventEmitter {
     [text, values, options] = statementOf(this.#lease, text, values, options);
     checkOptions(options, NAMES.cursor);
     this.#checkOpen();
-    const copied = requests.Portal.keep(text, values);
+    const copied = requests.Portal.inputOf(text, values);
     const name = `c${this.#depth}_${++this.#portals}`;
     const lease = this.#lease;
     const open = () => require('./transaction').openPortal(lease, text, copied, options, name);
@@ -248,7 +248,7 @@ class Session extends EventEmitter {
       checkOptions(options, NAMES.describe);
       [text] = statementOf(this.#lease, text);
       checkText(text, 'text');
-      this.#lease.keep(text, NO_VALUES);
+      this.#lease.inputOf(text, NO_VALUES);
       return send(
         this.#lease,
         'shared',

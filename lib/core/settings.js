@@ -42,7 +42,7 @@ function valueOf(value, name) {
  * implicit transaction, with which the settings end. The server sends the answer together with that of the request.
  */
 class Settings {
-  #own;
+  #given;
   #outer;
   #values;
 
@@ -66,7 +66,7 @@ class Settings {
         throw new TypeError(`${name} cannot be set: ${why}`);
       }
     }
-    this.#own = names.map(name => [name, valueOf(given[name], name)]);
+    this.#given = names.map(name => [name, valueOf(given[name], name)]);
     this.#outer = outer;
     this.depth = depth;
   }
@@ -77,9 +77,9 @@ class Settings {
    */
   get values() {
     if (this.#values !== undefined) return this.#values;
-    if (this.#outer === undefined) return (this.#values = this.#own.flat());
+    if (this.#outer === undefined) return (this.#values = this.#given.flat());
     const nested = [];
-    for (let each = this; each !== undefined; each = each.#outer) nested.push(each.#own);
+    for (let each = this; each !== undefined; each = each.#outer) nested.push(each.#given);
     const all = new Map();
     for (const [name, value] of nested.reverse().flat()) {
       all.delete(name); // the server may know it by another case, so the last one comes last
@@ -113,7 +113,7 @@ class Settings {
   }
 
   /** Puts them back behind a request of the scope. */
-  behind(scope) {
+  putBack(scope) {
     const names = this.values.filter((_, index) => index % 2 === 0);
     const putBack = (kept, i) =>
       `pg_catalog.set_config($${i + 1}, pg_catalog.substr(pg_catalog.current_setting('${kept}'), 2), true), ` +
@@ -151,25 +151,27 @@ class SettingsLease {
   constructor(session, settings) {
     this.session = session;
     this.settings = settings;
-    this.scope = null;
+    this.sendsIn = null;
+    /** Whether its requests have other settings than those beside them. */
+    this.hasSettings = true;
   }
 
   get common() {
     return this.session[LEASE].common;
   }
 
-  keep(text, values) {
-    return this.session[LEASE].keep(text, values);
+  inputOf(text, values) {
+    return this.session[LEASE].inputOf(text, values);
   }
 
   run(need, options, work, mayRepeat, text) {
     const { settings } = this;
     if (need === 'session') settings.refuseEscaping();
     const { [LEASE]: lease } = this.session;
-    const own = { ...options, settings };
-    if (settings.depth === 0) return lease.run(need, own, work, mayRepeat, text);
-    const promise = promised(() => lease.run(need, own, work, mayRepeat, text));
-    if (!lease.isOver) settings.behind(lease);
+    const more = { ...options, settings };
+    if (settings.depth === 0) return lease.run(need, more, work, mayRepeat, text);
+    const promise = promised(() => lease.run(need, more, work, mayRepeat, text));
+    if (!lease.isOver) settings.putBack(lease);
     return promise;
   }
 }

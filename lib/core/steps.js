@@ -2,7 +2,7 @@
 
 const { BEGIN_STEPS, COPY_IN, END_STEPS, LEASE } = require('./internal');
 const { CloseRequest, again, handOut, outcome, promised, submitIn } = require('./pipeline');
-const { NAMES, NO_VALUES, checkCount, checkOptions, keep } = require('./options');
+const { NAMES, NO_VALUES, checkCount, checkOptions, inputOf } = require('./options');
 const requests = require('./requests');
 const { UsageError, isBytes, kindOf } = require('./protocol');
 const { RowReader } = require('./rows');
@@ -34,7 +34,7 @@ class Steps extends Session {
   /** Starts a query whose rows `getResults` fetches. It owns the connection until it is over. */
   startQuery(text, values = NO_VALUES, format = 0, cache = true) {
     checkOptions({ format, cache }, NAMES.query);
-    const copied = requests.Portal.keep(text, values);
+    const copied = requests.Portal.inputOf(text, values);
     if (this.inQuery) throw new UsageError('a query is open already: sync() before the next startQuery', '34000');
     this.#portal = require('./transaction').openPortal(this[LEASE], text, copied, { format, cache }, 'steps');
   }
@@ -82,7 +82,7 @@ class Steps extends Session {
 
   /** Begins a COPY FROM STDIN; resolves when the server takes data. */
   async [COPY_IN](text, values, receiver, options) {
-    const { length, columnCount = length } = keep(text, values);
+    const { length, columnCount = length } = inputOf(text, values);
     if (columnCount > 0) throw new UsageError('COPY takes no values: write them as data', '08P01');
     if (receiver !== undefined && !(receiver instanceof RowReader))
       throw new TypeError('COPY FROM STDIN has no result for a stream: leave it out');

@@ -33,8 +33,8 @@ function after(time, callback, passed = 0, isReferenced = true) {
     stop = () => clearImmediate(turn);
   };
   const look = () => {
-    const late = Math.min(performance.now() - due, time);
-    if (late > BUSY) set(read, late);
+    const delay = Math.min(performance.now() - due, time);
+    if (delay > BUSY) set(read, delay);
     else read();
   };
   set(look, Math.max(0, time - passed)); // Node warns of negative ones

@@ -12,7 +12,7 @@ const {
   again,
   expectAnswer,
   leftInside,
-  own,
+  sendSeveral,
   promised,
   rolledBack,
   runInside,
@@ -76,8 +76,8 @@ function lostInside(error) {
 
 /** A transaction or a savepoint, from the call to the answer to its end. Its phase is that of its scope. */
 class Transaction {
-  #committed; // the promise of #last
-  #last; // the CommitRequest of commit()
+  #committed; // the promise of #commitRequest
+  #commitRequest; // the CommitRequest of commit()
   #texts;
   #depth;
   #entered;
@@ -85,7 +85,7 @@ class Transaction {
   #interruption; // the error of the limit or of a lost connection
   #reject; // of #interrupted
   #scope;
-  #session;
+  #session; // none of a cursor
   #undone; // the promise of its answers
 
   constructor(
@@ -98,16 +98,18 @@ class Transaction {
   ) {
     this.#texts = textsOf(depth, options);
     this.#depth = depth;
-    this.#entered = new Promise(entered => {
-      this.#scope = new Scope(parent.pipeline, parent, name, {
-        block: true,
-        begin: this.#texts.begin,
-        settings: options.settings,
-        refuseLasting: options.refuseLasting,
-        loop,
-        entered,
-        lost: (makeError, phase) => this.#lose(makeError(), phase)
-      });
+    let entered;
+    this.#entered = new Promise(resolve => {
+      entered = resolve;
+    });
+    this.#scope = new Scope(parent.pipeline, parent, name, {
+      block: true,
+      begin: this.#texts.begin,
+      settings: options.settings,
+      refuseLasting: options.refuseLasting,
+      loop,
+      entered,
+      lost: (makeError, phase) => this.#lose(makeError(), phase)
     });
     this.#interrupted = new Promise((resolve, reject) => {
       this.#reject = reject;
@@ -133,7 +135,7 @@ class Transaction {
    */
   #lose(error, phase) {
     if (phase === Phase.ENDING && this.#depth === 0) return;
-    if (this.#last !== undefined) return void this.#committed.catch(reason => this.#interrupt(reason));
+    if (this.#commitRequest !== undefined) return void this.#committed.catch(reason => this.#interrupt(reason));
     if (phase === Phase.OPEN) setImmediate(() => this.#interrupt(lostInside(error)));
     else this.#interrupt(error);
   }
@@ -149,7 +151,7 @@ class Transaction {
       options,
       error => this.#giveUp(error),
       tooLong('transaction'),
-      () => (this.#last === undefined ? scope.phase >= Phase.COMMITTING : this.#last.state !== State.Waiting)
+      () => scope.phase >= Phase.COMMITTING && this.#commitRequest?.state !== State.Waiting
     );
     try {
       await this.#until(this.#entered);
@@ -179,7 +181,7 @@ class Transaction {
     if (scope.refused !== null) throw again(scope.refused());
     const request = make(this.#texts.commit, this.#depth === 0, error => this.#answered(error));
     this.#committed = submitIn(request, scope, limits);
-    this.#last = request;
+    this.#commitRequest = request;
     scope.advance(Phase.COMMITTING);
     this.#refuse(COMMITTED);
     return this.#committed; // without a handler of ours, with which its error would not show the awaiting caller
@@ -187,7 +189,7 @@ class Transaction {
 
   /** Whether commit() was sent and is not answered. */
   get #isEnding() {
-    const { state = State.Waiting } = this.#last ?? {};
+    const { state = State.Waiting } = this.#commitRequest ?? {};
     return state !== State.Waiting && state !== State.Over && this.#scope.pipeline.socket !== null;
   }
 
@@ -202,7 +204,8 @@ class Transaction {
 
   /** Refuses later requests, and ends what is open in the session. */
   #refuse(error) {
-    this.#session[GIVE_UP_STREAMS](this.#scope.refuse(() => error));
+    const refused = this.#scope.refuse(() => error); // the first error, if it refuses already
+    this.#session?.[GIVE_UP_STREAMS](refused);
   }
 
   async #control(text) {
@@ -211,7 +214,7 @@ class Transaction {
 
   async #commit() {
     const { pipeline } = this.#scope;
-    if (this.#last !== undefined) return void (await this.#until(this.#committed));
+    if (this.#commitRequest !== undefined) return void (await this.#until(this.#committed));
     if (this.#interruption !== undefined) throw this.#interruption; // in the tick in which the function has returned
     if (this.#isEmpty && this.#scope.settings !== undefined) return; // wrong settings would make the server skip COMMIT
     const { outermost } = this.#scope;
@@ -242,9 +245,9 @@ class Transaction {
   async #undo() {
     const { phase, pipeline } = this.#scope;
     const isEnding =
-      this.#last === undefined
+      this.#commitRequest === undefined
         ? phase >= Phase.ENDING || (phase === Phase.COMMITTING && this.#interruption !== undefined)
-        : this.#last.state !== State.Waiting;
+        : this.#commitRequest.state !== State.Waiting;
     if (!isEnding && !this.#isEmpty) {
       this.#sendUndo();
       pipeline.end(this.#scope);
@@ -254,10 +257,10 @@ class Transaction {
     // A silent connection does not answer.
     if (this.#interruption !== undefined || pipeline.givenUpAt !== 0) return;
     let stop;
-    const late = new Promise(resolve => {
+    const timeout = new Promise(resolve => {
       stop = after(UNDO_TIMEOUT, resolve);
     });
-    await this.#until(Promise.race([undone, late])).catch(() => {});
+    await this.#until(Promise.race([undone, timeout])).catch(() => {});
     stop();
   }
 
@@ -268,7 +271,7 @@ class Transaction {
     else if (phase === Phase.OPEN) {
       this.#refuse(error);
       giveUpAll(scope, error);
-    } else if (this.#last !== undefined) giveUp(this.#last, error);
+    } else if (this.#commitRequest !== undefined) giveUp(this.#commitRequest, error);
     expectAnswer(pipeline);
     this.#interrupt(error);
   }
@@ -292,7 +295,7 @@ const untilOver = (called, limits) =>
 function transaction(lease, depth, make, work, options) {
   const since = performance.now();
   let called; // resolves when the called function is over
-  let last; // the scope of the last attempt
+  let attempted; // the scope of the last attempt
   const inside = (session, scope) =>
     runInside(
       scope,
@@ -303,7 +306,7 @@ function transaction(lease, depth, make, work, options) {
     );
   const begin = (parent, client, limits) => {
     throwIfAborted(limits);
-    return new Transaction(parent, depth, (scope, end) => make((last = scope), end), limits).run(
+    return new Transaction(parent, depth, (scope, end) => make((attempted = scope), end), limits).run(
       inside,
       limits,
       leftInside
@@ -316,10 +319,10 @@ function transaction(lease, depth, make, work, options) {
   };
   const once = limits => {
     called = undefined;
-    return own(lease, limits, 'BEGIN', begin, mayRepeat);
+    return sendSeveral(lease, limits, 'BEGIN', begin, mayRepeat);
   };
   // A savepoint fails with its transaction, so only that can be repeated.
-  return options.retries && depth === 0 ? repeat(once, () => last?.failure, options) : once(options);
+  return options.retries && depth === 0 ? repeat(once, () => attempted?.failure, options) : once(options);
 }
 
 /**
@@ -328,10 +331,10 @@ function transaction(lease, depth, make, work, options) {
  */
 function openPortal(lease, text, values, options, name) {
   const openIn = (scope, client, limits) => openPortalIn(scope, text, values, options, name, limits);
-  if (lease.scope !== null) return openIn(lease.scope);
+  if (lease.sendsIn !== null) return openIn(lease.sendsIn);
   const { signal } = options;
   return new Promise((resolve, reject) => {
-    own(lease, { signal }, text, (...given) => {
+    sendSeveral(lease, { signal }, text, (...given) => {
       const portal = openIn(...given);
       resolve(portal);
       return portal.committed.catch(() => {});
@@ -358,7 +361,6 @@ function openPortalIn(parent, text, values, options, name, { settings, refuseLas
     0,
     scope => {
       portal = new requests.Portal(scope, text, values, options, name, end);
-      return { [GIVE_UP_STREAMS]() {} }; // it has no session
     },
     { settings, refuseLasting },
     'the transaction of a cursor',

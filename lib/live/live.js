@@ -4,7 +4,7 @@ const { EventEmitter } = require('node:events');
 const { LEASE } = require('../core/internal');
 const { ConnectionError, Session, UsageError } = require('../..');
 const { checkText, keyOf, kindOf } = require('../core/protocol');
-const { NAMES, checkNumber, checkObject, checkOptions, keep, statementOf } = require('../core/options');
+const { NAMES, checkNumber, checkObject, checkOptions, inputOf, statementOf } = require('../core/options');
 const { copyDirection, throwIfAborted, watchSignal } = require('../core/pipeline');
 const { respond } = require('../http');
 const { follower } = require('./follow');
@@ -105,7 +105,7 @@ class Live extends EventEmitter {
     if (form.format === 1) throw new TypeError('a live result has columns in text format: leave out format');
     if (copyDirection(text) !== undefined)
       throw new UsageError('a live result is that of a SELECT, not of COPY', '0A000');
-    const values = keep(text, session[LEASE].keep(text, given));
+    const values = inputOf(text, session[LEASE].inputOf(text, given));
     const key = JSON.stringify([text, keyOf(values), session[LEASE].settings?.values, form, statement_timeout, tags]);
     this.#admit(key);
     const { held, relieve } = this.#options;

@@ -42,7 +42,7 @@ class Reader {
     // Readers that came together do not leave together.
     if (lifetime > 0) this.#leaving = setTimeout(() => this.end(), lifetime * (0.9 + Math.random() / 10)).unref();
     target.watch(() => this.#leave());
-    Promise.resolve(target.turn()).then(
+    Promise.resolve(target.untilFirst()).then(
       () => this.#move(PLACE.QUEUED, PLACE.EMPTY),
       () => this.#leave()
     );

@@ -150,10 +150,10 @@ class Pool extends EventEmitter {
     const limit = Number(this.options.connectionTimeoutMillis ?? 0);
     if (limit === 0) return ready;
     let stop;
-    const late = new Promise((resolve, reject) => {
+    const timeout = new Promise((resolve, reject) => {
       stop = after(limit, () => reject(new Error(TOO_LATE)), performance.now() - since);
     });
-    return Promise.race([ready, late]).finally(stop);
+    return Promise.race([ready, timeout]).finally(stop);
   }
 
   /** Tells of the end of a use, which may have been the last one. */

@@ -132,7 +132,7 @@ async function ask(session, config, values, { binary, query_timeout, statement_c
   const decode = decodeOf(types || usual);
   const statement_timeout = query.query_timeout || query_timeout || undefined;
   try {
-    pool?.[LEASE].keep(text, []);
+    pool?.[LEASE].inputOf(text, []);
     if (pool && copyDirection(text) === 'in') throw new UsageError('COPY FROM STDIN owns its connection', '0A000');
     if (isSimple && pool === undefined && !isEmitted) {
       const options = { decode, signal: query.signal, statement_timeout };

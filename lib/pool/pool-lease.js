@@ -13,7 +13,7 @@ const {
   waitsForItself
 } = require('../core/pipeline');
 const { checkConfig } = require('../core/config');
-const { keep } = require('../core/options');
+const { inputOf } = require('../core/options');
 const { Common } = require('../core/requests');
 const { checkDecode, decodingOf } = require('../core/rows');
 const { isWorkerd, sameRequest } = require('../core/worker');
@@ -65,15 +65,15 @@ class PoolLease extends Connections {
     checkDecode(config?.decode);
     super(config, options, emit);
     this.#made = [config, options, emit];
-    this.scope = null;
+    this.sendsIn = null;
     /** How long texts need; a request of a pool of one has no other connection. */
     this.knownTexts = options.size > 1 ? new KnownTexts() : undefined;
     /** See Pipeline. */
     this.common = new Common({ ...options.common, decoding: decodingOf(config, true) });
   }
 
-  keep(text, values) {
-    const copied = keep(text, values);
+  inputOf(text, values) {
+    const copied = inputOf(text, values);
     const word = COMMON.test(text) ? '' : firstWord(text);
     if (LASTING.test(word) || OF_SESSIONS.test(word)) {
       throw new UsageError(

@@ -366,7 +366,7 @@ describe('A cursor in a transaction', () => {
 
 describe('A loop over a cursor that waits for a query behind it', () => {
   it('is named by a warning, once, with the query', async () => {
-    shorten(Pipeline, 'patience', 20);
+    shorten(Pipeline, 'loopLimit', 20);
     const client = await connected();
     const warned = once(process, 'warning');
     const cursor = client.cursor('SELECT generate_series(1, 10) AS n', [], { batchSize: 2 });
@@ -383,7 +383,7 @@ describe('A loop over a cursor that waits for a query behind it', () => {
   });
 
   it('is named without literals', async () => {
-    shorten(Pipeline, 'patience', 20);
+    shorten(Pipeline, 'loopLimit', 20);
     const client = await connected();
     const warned = once(process, 'warning');
     const cursor = client.cursor("SELECT 'another', generate_series(1, 10)", [], { batchSize: 2 });
@@ -396,7 +396,7 @@ describe('A loop over a cursor that waits for a query behind it', () => {
   });
 
   it('is named with the first request that has a text: a pool sends a Sync of its own', async () => {
-    shorten(Pipeline, 'patience', 20);
+    shorten(Pipeline, 'loopLimit', 20);
     const client = await connected();
     const warned = once(process, 'warning');
     const cursor = client.cursor('SELECT generate_series(1, 10)', [], { batchSize: 2 });

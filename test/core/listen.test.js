@@ -52,7 +52,7 @@ describe('listen', () => {
   });
 
   it('throws when the network has gone dark: a server that says nothing is asked, and does not answer', async () => {
-    shorten(Channels, 'patience', 20);
+    shorten(Channels, 'silenceLimit', 20);
     const { client, wire } = await proxied();
     const lost = new Promise(resolve => {
       client.once('error', resolve);
@@ -94,12 +94,12 @@ describe('listen', () => {
     await listener.ready;
     const rhythm = await rhythmOf(5);
     const quiet = async () => {
-      const { patience } = Channels;
-      Channels.patience = 5;
+      const { silenceLimit } = Channels;
+      Channels.silenceLimit = 5;
       await rhythm(4);
       const before = wire.stats.flights.toServer;
       await rhythm(10);
-      Channels.patience = patience;
+      Channels.silenceLimit = silenceLimit;
       assert.deepEqual([wire.stats.flights.toServer, client.state], [before, 'open']);
     };
     const query = client.query(`SELECT ${call}`);
@@ -120,7 +120,7 @@ describe('listen', () => {
   it('takes no busy program for a silent server', async () => {
     const listener = client.listen('news', { keepalive: 10 });
     await listener.ready;
-    shorten(Channels, 'patience', 100);
+    shorten(Channels, 'silenceLimit', 100);
     for (let i = 0; i < 3; i++) {
       while (client.pending === 0) await turn();
       for (const end = performance.now() + 200; performance.now() < end;);

@@ -450,7 +450,7 @@ describe('A transaction with a signal or a time limit', () => {
     const whole = client.transaction(tx => {
       pipeline.hold();
       tx.transaction(nested => nested.query('SELECT 3')).catch(() => {});
-      setTimeout(() => pipeline.release(), 10);
+      setTimeout(() => pipeline.unhold(), 10);
       throw mine;
     });
     await assert.rejects(whole, mine);

@@ -538,7 +538,7 @@ describe('Live', () => {
   });
 
   it('shows what it has missed while the network was dark', async () => {
-    shorten(Channels, 'patience', 20);
+    shorten(Channels, 'silenceLimit', 20);
     const proxy = await startProxy({ target: await sharedServer() });
     const { live, port, database } = await serving();
     const distant = new Pool({ ...database.config, host: proxy.host, port: proxy.port });
@@ -567,7 +567,7 @@ describe('Live', () => {
   }
 
   it('is asked for on a new connection when the one that listens was silent', async () => {
-    shorten(Channels, 'patience', 20);
+    shorten(Channels, 'silenceLimit', 20);
     const { live, pool, port, database, silence, errors } = await distant();
     const listened = pool.listen('changes', { keepalive: 50 });
     await listened.ready;

@@ -23,7 +23,7 @@ function targetOf({ quick = true } = {}) {
     watch(callback) {
       target.close = callback;
     },
-    turn() {},
+    untilFirst() {},
     write(bytes) {
       target.written.push(bytes);
       return target.quick;
@@ -128,7 +128,7 @@ describe('A reader', () => {
   it('gets the newest state when its turn comes', async () => {
     let begin;
     const target = Object.assign(targetOf(), {
-      turn: () =>
+      untilFirst: () =>
         new Promise(resolve => {
           begin = resolve;
         })
@@ -142,7 +142,7 @@ describe('A reader', () => {
   });
 
   it('has left if its turn never comes', async () => {
-    const target = Object.assign(targetOf(), { turn: () => Promise.reject(new Error('closed')) });
+    const target = Object.assign(targetOf(), { untilFirst: () => Promise.reject(new Error('closed')) });
     await (
       await readerOf(target)
     ).left;

@@ -20,7 +20,7 @@ class Fake extends PoolLease {
     this.told.push(kind);
     const pipeline = { status: this.status };
     const scope = { pipeline };
-    scope.scope = scope;
+    scope.sendsIn = scope;
     return { client: { [LEASE]: scope }, pipeline };
   }
 
@@ -34,7 +34,7 @@ const lease = () => new Fake();
 describe('The lease of a pool', () => {
   it('takes a connection, alone where that is needed, and gives it back', async () => {
     const it = lease();
-    assert.equal(it.scope, null);
+    assert.equal(it.sendsIn, null);
     for (const [need, options] of [
       ['shared', {}],
       ['owned', {}],
@@ -139,12 +139,12 @@ describe('The lease of a pool', () => {
 
   it('keeps values, and refuses what concerns the session of a connection', () => {
     const values = [new Date(0), 'x'];
-    const kept = lease().keep('SELECT $1, $2', values);
+    const kept = lease().inputOf('SELECT $1, $2', values);
     values[0].setTime(1);
     assert.deepEqual(kept, ['1970-01-01T00:00:00.000Z', 'x']);
     for (const text of ['BEGIN', 'set a = 1', '-- x\nLISTEN y'])
-      assert.throws(() => lease().keep(text, []), { code: '0A000' });
-    assert.throws(() => lease().keep(5, []), TypeError);
+      assert.throws(() => lease().inputOf(text, []), { code: '0A000' });
+    assert.throws(() => lease().inputOf(5, []), TypeError);
   });
 
   it('takes nothing more when it was ended, and tells when all is over', async () => {

@@ -120,7 +120,7 @@ class Flight {
   /** A command has written a part of its messages: the rest, and Sync, come later. */
   waitFor(command) {
     this.holdBehind();
-    this.rest = command;
+    this.partial = command;
   }
 
   /** Whether it was given up after it was sent. The server is asked to cancel it when its answer is the next one. */
@@ -186,7 +186,7 @@ class Flight {
    */
   writeFrom(index, writer, statements, begins, asked) {
     const { commands } = this;
-    for (let i = index; i < commands.length && this.rest === undefined; i++) {
+    for (let i = index; i < commands.length && this.partial === undefined; i++) {
       const command = commands[i];
       try {
         if (command === asked) command.execute(writer, statements);
@@ -209,23 +209,23 @@ class Flight {
    */
   proceed(pipeline, hasAsked = false) {
     const { statements, writer } = pipeline;
-    const { rest } = this;
+    const { partial } = this;
     const { length } = writer;
-    statements.learn(rest.statement);
-    const lacking = this.pending && !hasAsked ? rest.lackingIn(statements) : [];
+    statements.learn(partial.statement);
+    const lacking = this.pending && !hasAsked ? partial.lackingIn(statements) : [];
     if (lacking.length > 0) return this.#ask(lacking, pipeline);
-    this.rest = undefined;
+    this.partial = undefined;
     try {
       if (!this.pending) this.#abandon(writer);
-      else if (this.commands === undefined) rest.execute(writer, statements);
-      else this.writeFrom(this.at, writer, statements, 0, rest);
+      else if (this.commands === undefined) partial.execute(writer, statements);
+      else this.writeFrom(this.at, writer, statements, 0, partial);
     } catch (error) {
       writer.length = length;
-      this.rest = undefined;
+      this.partial = undefined;
       this.rejectWith(error);
       this.#abandon(writer);
     }
-    if (this.rest === undefined) writer.sync();
+    if (this.partial === undefined) writer.sync();
     pipeline.flush();
   }
 
@@ -258,17 +258,17 @@ class Flight {
     else command.call?.answered();
     command.message(pipeline, type, buf, start, end, count);
     if (command === this) return;
-    if (command === this.rest && command.state === State.Binding) this.proceed(pipeline);
+    if (command === this.partial && command.state === State.Binding) this.proceed(pipeline);
     else if (command.state === State.Failed) this.#skip(command, pipeline);
     else if (command.state === State.Done) {
       command.call?.over();
       if (++this.at === this.hold) {
         this.hold = 0; // BEGIN is answered
-        pipeline.release();
+        pipeline.unhold();
       }
       // Nothing but its own command is left, whose messages need no look at the list.
       if (this.commands[this.at] === this && this.call === undefined) this.commands = undefined;
-      if (this.rest?.state === State.Binding) this.proceed(pipeline, true);
+      if (this.partial?.state === State.Binding) this.proceed(pipeline, true);
     }
   }
 
@@ -309,8 +309,8 @@ class Flight {
     this.rejectWith(error);
     this.state = State.Failed;
     // The server has ignored a Query message, which has no Sync of its own.
-    if (this.rest === undefined && !(this.simple && failed !== this)) return;
-    this.rest = undefined;
+    if (this.partial === undefined && !(this.simple && failed !== this)) return;
+    this.partial = undefined;
     pipeline.writer.sync();
     pipeline.flush();
   }
@@ -384,7 +384,7 @@ Object.assign(Flight.prototype, {
   // it has to be over, for example since it is to be cancelled.
   hold: 0,
   internal: false, // the library's own, so neither counted as pending nor published
-  rest: undefined, // the command whose messages were not all sent, and so neither was Sync
+  partial: undefined, // the command whose messages were not all sent, and so neither was Sync
   receiver: undefined, // takes the result, and is what the promise resolves to
   settings: undefined, // sent in front of it, see lib/core/settings.js
   simple: false, // it is a Query message, which includes a Sync

@@ -42,7 +42,7 @@ async function cancelHead(pipeline, pause = FIRST_PAUSE, request = pipeline.head
   pipeline.hold();
   await pipeline.cancel().catch(() => {});
   pipeline.isCancelling = false;
-  pipeline.release();
+  pipeline.unhold();
   if (pipeline.head !== request) cancelHead(pipeline);
   else setTimeout(cancelHead, pause, pipeline, Math.min(2 * pause, LONGEST_PAUSE), request).unref?.();
 }

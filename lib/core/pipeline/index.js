@@ -17,7 +17,7 @@ module.exports = {
   ...require('./block'),
   // Scope, Phase: who owns the connection
   ...require('./scope'),
-  // send, own, submitIn: how sessions use these
+  // send, sendSeveral, submitIn: how sessions use these
   ...require('./submit'),
   // throwIfAborted, watchLimits, watchSignal, watchStall, tooLong
   ...require('./limits'),

@@ -39,7 +39,7 @@ const STATUS = Object.fromEntries(['I', 'T', 'E'].map(status => [status.charCode
 /** The flights of one connection: which were sent, and which is answered next. Scopes tell which may be sent. */
 class Pipeline {
   /** Milliseconds for which a request waits behind a cursor without a warning. */
-  static patience = 1000;
+  static loopLimit = 1000;
 
   #isBounded = true; // several requests at once are sent only where that is known to be safe
   #proof; // a request that finds out whether it is
@@ -252,7 +252,7 @@ class Pipeline {
     );
   }
 
-  /** Sends a flight now, or when its turn comes. */
+  /** Sends a flight now, or when it is the next one. */
   submit(flight, scope) {
     // Only requests of a caller have a text.
     if (channel.hasSubscribers && flight.call === undefined && flight.text !== undefined && !flight.internal)
@@ -293,7 +293,7 @@ class Pipeline {
           'if the loop waits for it, use tx.cursor and tx.query in a transaction, or a pool',
         'QuickgresWarning'
       );
-    }, Pipeline.patience);
+    }, Pipeline.loopLimit);
     timer.unref?.();
   }
 
@@ -313,7 +313,7 @@ class Pipeline {
     return first !== null && !(first.internal && first.next === null);
   }
 
-  /** Queues a scope, to be entered when its turn comes; throws like `submit`. */
+  /** Queues a scope, to be entered when it is the next one; throws like `submit`. */
   enter(scope) {
     this.scopes.check(scope.parent);
     this.#queue(scope, scope.parent);
@@ -378,7 +378,7 @@ class Pipeline {
       const begun = begins || settings !== undefined ? flight.putInFront(scope.commandsBefore(flight), begins) : 0;
       if (flight.commands === undefined) flight.write(writer, statements, flight);
       else flight.writeFrom(0, writer, statements, begun);
-      if (!flight.simple && flight.rest === undefined) writer.sync();
+      if (!flight.simple && flight.partial === undefined) writer.sync();
     } catch (error) {
       writer.length = start;
       statements.disturbing = disturbing;
@@ -493,12 +493,12 @@ class Pipeline {
     if (active.first !== null || active.phase === Phase.ENDING) this.pump();
   }
 
-  /** Stops sending until `release` was called as often. */
+  /** Stops sending until `unhold` was called as often. */
   hold() {
     this.holds++;
   }
 
-  release() {
+  unhold() {
     this.holds--;
     this.pump();
   }

@@ -175,7 +175,7 @@ class QueryRequest extends Flight {
       case NoData:
         this.statement.describe(type === RowDescription ? pipeline.rowParserOf(buf, start, end) : null);
         if (next !== State.Binding) this.start(pipeline);
-        else if (this.rest === this) this.proceed(pipeline);
+        else if (this.partial === this) this.proceed(pipeline);
         return;
       case BindComplete:
         if (next === State.Rows) this.start(pipeline);

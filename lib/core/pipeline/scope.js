@@ -47,8 +47,8 @@ class Scope {
     name,
     { whenIdle = false, block = false, begin, settings, refuseLasting, loop, entered = nothing, lost = nothing } = {}
   ) {
-    /** @type {Scope|null} of a lease: where a session may send at once; null if a connection has to be found first */
-    this.scope = this;
+    /** @type {Scope|null} of a lease: where a session sends at once; null if the lease has to find a scope first */
+    this.sendsIn = this;
     this.pipeline = pipeline;
     this.parent = parent;
     /** @type {Settings|undefined} that hold in it */
@@ -112,7 +112,7 @@ class Scope {
    * @returns {Array|Row} the values; a pool checks and copies them
    * @throws {TypeError|RangeError|UsageError} in a pool
    */
-  keep(text, values) {
+  inputOf(text, values) {
     return values;
   }
 

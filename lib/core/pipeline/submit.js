@@ -40,7 +40,7 @@ const needOf = ({ alone }) => (alone ? 'owned' : 'shared');
  * @param {function(Error): boolean} [mayRepeat] see Scope.run
  */
 function send(lease, need, options, make, text, mayRepeat) {
-  if (lease.scope !== null) return submitIn(make(), lease.scope, options);
+  if (lease.sendsIn !== null) return submitIn(make(), lease.sendsIn, options);
   const run = next =>
     lease.run(need, options, (scope, client, limits) => submitIn(next(), scope, limits), mayRepeat, text);
   return channel.hasSubscribers ? traceCall(make, run) : run(make);
@@ -50,8 +50,8 @@ function send(lease, need, options, make, text, mayRepeat) {
  * Runs what sends several requests, see Scope.run.
  * @param {string} text of the first one, which is published if there is no connection for it
  */
-function own(lease, options, text, work, mayRepeat) {
-  if (lease.scope !== null || !channel.hasSubscribers) return lease.run('owned', options, work, mayRepeat);
+function sendSeveral(lease, options, text, work, mayRepeat) {
+  if (lease.sendsIn !== null || !channel.hasSubscribers) return lease.run('owned', options, work, mayRepeat);
   return traceWait(text, found =>
     lease.run(
       'owned',
@@ -65,4 +65,4 @@ function own(lease, options, text, work, mayRepeat) {
   );
 }
 
-module.exports = { needOf, own, send, submitIn };
+module.exports = { needOf, send, sendSeveral, submitIn };

@@ -63,8 +63,8 @@ class BatchRequest extends Flight {
     checkText(text, 'text');
     if (copyDirection(text) === 'in') throw new TypeError('COPY FROM STDIN cannot be part of a batch: use copyFrom');
     const receiver = decode === undefined && names === undefined ? undefined : new RowReader(readingOf(options));
-    const checked = lease.keep(text, values);
-    if (lease.scope === null) this.inputs.push([text, checked, options]);
+    const checked = lease.inputOf(text, values);
+    if (lease.sendsIn === null) this.inputs.push([text, checked, options]);
     return new QueryRequest(text, checked, executionOf(options), receiver);
   }
 

@@ -92,7 +92,7 @@ class CopyInRequest extends CopyRequest {
 
   write(writer) {
     this.begin(writer, State.CopyInSent);
-    if (!this.simple) this.rest = this; // data and Sync
+    if (!this.simple) this.partial = this; // data and Sync
     this.#takesData = true;
     if (this.scope.pipeline.maxPipeline === Infinity) this.#sent?.();
   }
@@ -149,8 +149,8 @@ class CopyInRequest extends CopyRequest {
 
   #stop(pipeline) {
     this.#takesData = false;
-    if (this.rest === undefined) return;
-    this.rest = undefined;
+    if (this.partial === undefined) return;
+    this.partial = undefined;
     pipeline.writer.sync();
     pipeline.flush();
   }

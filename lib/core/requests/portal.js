@@ -2,7 +2,7 @@
 
 const { AbortError, State, UsageError } = require('../protocol');
 const { CloseRequest, QueryRequest, again, copyDirection, executionOf, giveUp, submitIn } = require('../pipeline');
-const { keep } = require('../options');
+const { inputOf } = require('../options');
 
 /** One Execute of a portal, with Bind the first time. */
 class PortalStep extends QueryRequest {
@@ -74,12 +74,12 @@ class PortalStep extends QueryRequest {
 class Portal {
   #chained = 0; // fetches behind the step under way
   #endBlock;
-  #last = null; // the promise of the step under way
+  #underWay = null; // the promise of the step under way
   #step; // the last one
 
   /** @returns {Array|object} a copy of the values */
-  static keep(text, values) {
-    const copied = keep(text, values);
+  static inputOf(text, values) {
+    const copied = inputOf(text, values);
     if (copyDirection(text) === 'in')
       throw new TypeError('COPY FROM STDIN has no rows to fetch: use query, or copyFrom');
     return copied;
@@ -105,16 +105,16 @@ class Portal {
    * @returns {Promise} of the receiver, whose `cmd` is SUSPENDED while there may be more rows
    */
   fetch(maxRows, receiver, limits) {
-    if (this.#last !== null) {
+    if (this.#underWay !== null) {
       this.#chained++;
-      return this.#last.then(() => {
+      return this.#underWay.then(() => {
         this.#chained--;
         return this.fetch(maxRows, receiver, limits);
       });
     }
     if (!this.open) return Promise.reject(this.#exhausted());
     const answered = () => {
-      this.#last = null;
+      this.#underWay = null;
     };
     const failed = error => {
       answered();
@@ -123,7 +123,7 @@ class Portal {
     };
     try {
       const promise = submitIn((this.#step = new PortalStep(this, maxRows, receiver)), this.scope, limits);
-      this.#last = promise.then(answered, failed);
+      this.#underWay = promise.then(answered, failed);
       // The last rows count only when COMMIT is answered.
       return promise.then(result =>
         this.open || this.committed === undefined ? result : this.committed.then(() => result)
@@ -150,7 +150,7 @@ class Portal {
    * @returns {Promise} rejects if its own transaction could not be committed
    */
   async close() {
-    while (this.#chained > 0) await this.#last;
+    while (this.#chained > 0) await this.#underWay;
     if (this.open) {
       this.open = false;
       await this.end();
@@ -166,7 +166,7 @@ class Portal {
    *   request was given up
    */
   async drop() {
-    if (this.#last !== null && this.#step.state === State.Waiting)
+    if (this.#underWay !== null && this.#step.state === State.Waiting)
       giveUp(this.#step, new AbortError('the cursor was closed'));
     const closed = this.close();
     if (this.statement !== undefined && this.scope.pipeline.givenUpAt === 0) await closed;

@@ -8,7 +8,7 @@ const {
   copyDirection,
   giveUp,
   isCancelled,
-  own,
+  sendSeveral,
   promised,
   showCaller,
   submitIn,
@@ -78,7 +78,7 @@ class CopyFrom extends Writable {
       });
     };
     this.#over = promised(() =>
-      own(
+      sendSeveral(
         lease,
         {
           signal,

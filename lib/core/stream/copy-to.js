@@ -61,7 +61,7 @@ class Outlet {
   }
 
   /** There is no earlier response to wait for. */
-  turn() {}
+  untilFirst() {}
 
   watch(ongone) {
     this.#ongone = ongone;

@@ -98,7 +98,7 @@ class Target {
    * @returns {Promise<void>|undefined} undefined if there is nothing to wait for; rejects if the connection closes or
    *   stalls
    */
-  turn() {
+  untilFirst() {
     const { given } = this;
     const socket = given.req?.socket;
     if (typeof given.assignSocket !== 'function' || given.socket !== null || !socket || this.gone) return undefined;

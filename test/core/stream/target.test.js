@@ -238,18 +238,18 @@ describe('A target', () => {
         list: [first, second],
         stop
       } = await responses(2);
-      assert.equal(new Target(first).turn(), undefined);
+      assert.equal(new Target(first).untilFirst(), undefined);
       const target = new Target(second);
       target.watch(() => {});
       let begun = false;
-      const turned = target.turn().then(() => {
+      const turned = target.untilFirst().then(() => {
         begun = true;
       });
       await turn();
       assert.equal(begun, false);
       first.end('first');
       await turned;
-      assert.equal(target.turn(), undefined);
+      assert.equal(target.untilFirst(), undefined);
       assert.equal(second.listenerCount('socket'), 0);
       second.end();
       stop();
@@ -262,7 +262,7 @@ describe('A target', () => {
       } = await responses(2);
       const target = new Target(second);
       const gone = new Promise(resolve => target.watch(resolve));
-      const turned = target.turn();
+      const turned = target.untilFirst();
       // The connection has failed before what waits for the turn continues.
       second.once('socket', socket => process.nextTick(() => socket.destroy(new Error('reset'))));
       first.end('first');
@@ -276,7 +276,7 @@ describe('A target', () => {
       const waiting = list.slice(1).map(response => {
         const target = new Target(response);
         target.watch(() => {});
-        return target.turn();
+        return target.untilFirst();
       });
       const connection = list[0].socket;
       const listeners = connection.listenerCount('close');
