@@ -530,7 +530,7 @@ describe('A ResponseCache of a client', () => {
     });
 
     it('when the network has gone dark: a server that says nothing is asked, and does not answer', async () => {
-      shorten(Channels, 'patience', 20);
+      shorten(Channels, 'silenceLimit', 20);
       const { client: distant, wire } = await proxied();
       const dark = new ResponseCache(distant);
       const { setInterval: repeat } = global;

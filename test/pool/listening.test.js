@@ -84,7 +84,7 @@ describe('The listening of a pool', () => {
   });
 
   it('are listened to again when the network has gone dark, without a request that would notice', async () => {
-    shorten(Channels, 'patience', 20);
+    shorten(Channels, 'silenceLimit', 20);
     const proxy = await startProxy({ target: await sharedServer() });
     const { user, database } = await sharedServer();
     const pool = await opened({}, { host: proxy.host, port: proxy.port, user, database });
