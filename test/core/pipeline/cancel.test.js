@@ -192,9 +192,9 @@ describe('A signal', () => {
     const target = new PassThrough().resume();
     const left = client.queryTo(target, text, [0.2]);
     await running(client);
-    const { toServer } = wire.stats.flights;
+    const { toServer } = wire.stats.bytes;
     const behind = client.query('SELECT pg_sleep(0.1), 2 AS two');
-    await until(() => wire.stats.flights.toServer > toServer, 'a query behind');
+    await until(() => wire.stats.bytes.toServer > toServer, 'a query behind');
     target.destroy();
     await assert.rejects(left);
     assert.equal((await behind).rows[0].two, 2);
