@@ -108,8 +108,27 @@ const PARTS = {
   }
 };
 
-/** Cursors are transactions. */
+let runs = 0;
+
+/** Cursors and transactions. */
 const CURSORS = {
+  async 'a last query and its commit in one flight'(client) {
+    const id = 1000 + runs++;
+    const insert = `INSERT INTO pooled VALUES (${id})`;
+    const count = async () => (await client.query('SELECT count(*) AS n FROM pooled WHERE i = $1', [id])).rows[0].n;
+    for (const fail of ['SELECT 1 / 0', 'INSERT INTO pooled_later VALUES (1), (1)']) {
+      await assert.rejects(
+        client.transaction(async tx => {
+          await tx.query(insert);
+          await tx.commit(fail);
+        }),
+        { code: fail.startsWith('SELECT') ? '22012' : '23505' }
+      );
+      assert.equal(await count(), 0);
+    }
+    await client.transaction(tx => tx.commit(insert));
+    assert.equal(await count(), 1);
+  },
   async 'a cursor outside a transaction'(client) {
     let sum = 0;
     for await (const row of client.cursor('SELECT i FROM generate_series(1, 100) i', [], { batchSize: 7 }))
@@ -214,7 +233,8 @@ for (const [mode, { parts, config }] of Object.entries(MODES)) {
       skipUnless(this, 'pgbouncer');
       const server = await sharedServer();
       await server.sql(
-        "DROP TABLE IF EXISTS pooled; DROP TYPE IF EXISTS pooled_mood; CREATE TABLE pooled (i int); CREATE TYPE pooled_mood AS ENUM ('a')"
+        "DROP TABLE IF EXISTS pooled, pooled_later; DROP TYPE IF EXISTS pooled_mood; CREATE TABLE pooled (i int); CREATE TYPE pooled_mood AS ENUM ('a'); " +
+          'CREATE TABLE pooled_later (i int UNIQUE DEFERRABLE INITIALLY DEFERRED)'
       );
       bouncer = await startPgBouncer({ target: server, mode, poolSize: 3 });
     });
