@@ -15,6 +15,16 @@ const { orders } = require('../support/permutations');
 const values = ({ rows }) => rows.map(row => row.toArray().at(-1));
 const copied = call => `SELECT 7 FROM (SELECT ${call} OFFSET 0) AS locked`;
 
+/** What fails by this, and stores nothing. */
+const expecting = (code, work) =>
+  work().then(
+    () => assert.fail(`it has not failed by ${code}`),
+    error => {
+      if (error.code !== code) throw error;
+      return [7];
+    }
+  );
+
 /** Every kind of request that can be ended early. `call` waits for the lock; each inserts its row only if it is not ended. */
 const KINDS = {
   query: ({ client, call, limits }) => client.query(`SELECT ${call}, 7`, [], limits).then(values),
@@ -39,6 +49,21 @@ const KINDS = {
       const insert = `INSERT INTO ${table} SELECT ${id} FROM (SELECT ${call}) AS lock RETURNING 7`;
       return values(await tx.commit(insert, [], limits));
     }, limits),
+  'failing last query of a transaction': ({ client, call, limits, insert }) =>
+    expecting('22012', async () =>
+      client.transaction(async tx => {
+        await tx.query(insert);
+        await tx.commit(`SELECT locked, 1 / n FROM (SELECT ${call} AS locked, 0 AS n OFFSET 0) AS s`, [], limits);
+      }, limits)
+    ),
+  'last query of a transaction with a deferred constraint': ({ client, call, limits, insert, table }) =>
+    expecting('23505', async () =>
+      client.transaction(async tx => {
+        await tx.query(insert);
+        const twice = `SELECT 1 FROM (SELECT ${call} OFFSET 0) AS lock, generate_series(1, 2)`;
+        await tx.commit(`INSERT INTO ${table}_later ${twice}`, [], limits);
+      }, limits)
+    ),
   cursor: async ({ client, call, limits }) => {
     const all = [];
     for await (const row of client.cursor(`SELECT ${call}, 7`, [], limits)) all.push(row.toArray().at(-1));
@@ -89,6 +114,8 @@ const OWNERS = [
   'query in a transaction',
   'last query of a transaction',
   'only query of a transaction',
+  'failing last query of a transaction',
+  'last query of a transaction with a deferred constraint',
   'cursor',
   'COPY FROM STDIN',
   'copyFrom'
@@ -256,6 +283,7 @@ describe('The users of a connection, in every order of their steps', () => {
   before(async () => {
     const server = await sharedServer();
     await server.sql(`CREATE TABLE IF NOT EXISTS ${table} (n int)`);
+    await server.sql(`CREATE TABLE IF NOT EXISTS ${table}_later (n int UNIQUE DEFERRABLE INITIALLY DEFERRED)`);
   });
 
   for (const kind of Object.keys(KINDS)) {
