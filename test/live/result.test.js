@@ -31,7 +31,7 @@ function resultOf(...answers) {
   };
   const scope = {
     pipeline: { submit },
-    get scope() {
+    get sendsIn() {
       return scope;
     }
   };

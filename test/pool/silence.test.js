@@ -164,7 +164,7 @@ describe('Silent connections of a pool', () => {
   });
 
   it('with a cursor that was given up are not said to wait for the loop over it', async () => {
-    shorten(Pipeline, 'patience', 20);
+    shorten(Pipeline, 'loopLimit', 20);
     const { pool, proxy, silence } = await silenced({ size: 1 });
     const controller = new AbortController();
     const { signal } = controller;

@@ -66,6 +66,7 @@ module.exports = {
    * @param {*} value
    */
   shorten(object, name, value) {
+    if (!(name in object)) throw new Error(`nothing is called ${name} any more`);
     const before = object[name];
     object[name] = value;
     endings.add(() => {
