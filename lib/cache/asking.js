@@ -4,7 +4,7 @@
  * Milliseconds for which the second query for an answer, if it is late too, has no successor. The next ones have twice
  * the time.
  */
-const PATIENCE = 1000;
+const GRACE = 1000;
 
 /**
  * What becomes of a query. OPEN: a request without a limit waits, so nothing aborts it. COUNTED: only requests with
@@ -20,7 +20,7 @@ class Asking {
   #controller;
   #isLate = false; // a time limit has ended a wait: its connection may be silent
   // Milliseconds for which it has no successor although it is late: a slow database must not get a query for each wait.
-  #patience;
+  #grace;
   #state = State.OPEN;
   #waits = 0; // requests with limits
 
@@ -30,7 +30,7 @@ class Asking {
    */
   constructor(time, before) {
     this.time = time;
-    this.#patience = before === undefined ? 0 : Math.max(PATIENCE, 2 * (time - before.time));
+    this.#grace = before === undefined ? 0 : Math.max(GRACE, 2 * (time - before.time));
     /** @type {Promise<object>} the answer */
     this.promise = undefined;
     /** @type {object|undefined} options of the query */
@@ -55,7 +55,7 @@ class Asking {
 
   /** Whether a request may wait for the answer, instead of asking for another one. */
   mayJoin(now, maxAge) {
-    return this.#state !== State.CLOSED && now - this.time < (this.#isLate ? Math.min(this.#patience, maxAge) : maxAge);
+    return this.#state !== State.CLOSED && now - this.time < (this.#isLate ? Math.min(this.#grace, maxAge) : maxAge);
   }
 
   /** @returns {Promise<object>} the answer, for one more request */

@@ -25,12 +25,12 @@ class SlowReaders {
   /** @param {number} limit milliseconds for which a request may wait for a connection */
   constructor(limit) {
     /** Milliseconds for which a reader is measured. */
-    this.patience = Math.min(LONGEST, Math.max(SHORTEST, limit / 6));
+    this.allowance = Math.min(LONGEST, Math.max(SHORTEST, limit / 6));
   }
 
   /** Milliseconds between two looks. */
   get pause() {
-    return this.patience / 4;
+    return this.allowance / 4;
   }
 
   /** Bytes a second that a reader takes; Infinity while that is not known. */
@@ -39,7 +39,7 @@ class SlowReaders {
     const taken = bytes - target.unsent;
     const before = this.#looks.get(reader);
     const time = now - before?.at;
-    if (time < this.patience) return Infinity;
+    if (time < this.allowance) return Infinity;
     const rate = before === undefined ? Infinity : ((taken - before.taken) / time) * 1000;
     if (rate >= LEAST) this.#looks.set(reader, { at: now, taken });
     return rate;

@@ -5,12 +5,12 @@ const { RowReader } = require('../rows');
 const { after } = require('../timer');
 
 /** Milliseconds for which a target may take nothing while other requests wait for the connection. */
-const PATIENCE = 5000;
+const TAKING_LIMIT = 5000;
 
 /**
  * What the results of a connection that go to targets share. It counts the bytes that the targets have not taken. The
  * connection is not read while these are more than `max_buffer_bytes`, or while the target of a long result asks to
- * wait; if the answer to another request is behind that, targets that take nothing for PATIENCE are cut off.
+ * wait; if the answer to another request is behind that, targets that take nothing for TAKING_LIMIT are cut off.
  */
 class Backlog {
   bytes = 0;
@@ -85,10 +85,10 @@ class Backlog {
     const keepsOthers = each => head !== null && (isFollowed(head) || head.receiver?.target !== each);
     const targets = [...this.#targets].concat(this.#waiting ?? []);
     const now = new Map(targets.map(each => [each, keepsOthers(each) ? each.unsent : NaN]));
-    this.#stop = after(PATIENCE, () => this.#look(now));
+    this.#stop = after(TAKING_LIMIT, () => this.#look(now));
     for (const [target, left] of now)
-      if (left >= before.get(target)) target.giveUp(tookNothing(PATIENCE, 'other requests waited for it'));
+      if (left >= before.get(target)) target.giveUp(tookNothing(TAKING_LIMIT, 'other requests waited for it'));
   }
 }
 
-module.exports = { Backlog, PATIENCE };
+module.exports = { Backlog, TAKING_LIMIT };

@@ -5,7 +5,7 @@ const { Writable } = require('node:stream');
 const { mock } = require('node:test');
 const { setImmediate: turn } = require('node:timers/promises');
 const zlib = require('node:zlib');
-const { Backlog, PATIENCE } = require('../../../lib/core/stream/backlog');
+const { Backlog, TAKING_LIMIT } = require('../../../lib/core/stream/backlog');
 const { connected, proxied, sharedServer } = require('../../support');
 const { slow, standstill, until } = require('../../support/kit');
 
@@ -85,7 +85,7 @@ describe('The backlog of a connection', () => {
       for (const each of [stuck, part, done]) backlog.add(each, 10);
       backlog.remove(part, 5, false);
       backlog.remove(done, 10, true);
-      mock.timers.tick(PATIENCE);
+      mock.timers.tick(TAKING_LIMIT);
       await turn();
       assert.deepEqual(
         given_up,
@@ -116,7 +116,7 @@ describe('The backlog of a connection', () => {
     mock.timers.enable({ apis: ['setInterval', 'setTimeout'] });
     try {
       for (const name of ['first', 'second']) backlog.add(target(name), 10);
-      for (const time of [PATIENCE - 1, 1, PATIENCE]) {
+      for (const time of [TAKING_LIMIT - 1, 1, TAKING_LIMIT]) {
         mock.timers.tick(time);
         await turn();
       }
@@ -133,7 +133,7 @@ describe('The backlog of a connection', () => {
     mock.timers.enable({ apis: ['setInterval', 'setTimeout'] });
     try {
       backlog.add(target, 10);
-      for (let i = 0; i < 4; i++) mock.timers.tick(PATIENCE / 2);
+      for (let i = 0; i < 4; i++) mock.timers.tick(TAKING_LIMIT / 2);
     } finally {
       mock.timers.reset();
     }
