@@ -581,7 +581,7 @@ describe('A ResponseCache of a client', () => {
       });
       await pooled.listen('pooled');
       pool.destroy(new Error('no more'));
-      assert.match((await last).message, /no more/);
+      assert.match((await last).cause.message, /no more/);
       for (const channel of [5, 'a\0b']) await assert.rejects(pooled.listen(channel), Error);
     });
 
