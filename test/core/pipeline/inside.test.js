@@ -230,7 +230,7 @@ describe('A transaction that is over', () => {
           const one = session.transaction(async tx => {
             kept.push(new WeakRef(tx), new WeakRef(tx[LEASE]));
             if (left === 0) {
-              await sleep(10);
+              await turn();
               gc(); // here, since the running code alone keeps what is around it
               return done();
             }
