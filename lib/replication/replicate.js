@@ -136,9 +136,9 @@ class Replication extends Readable {
     this.confirmed = 0n;
     this.#statusInterval = statusInterval;
     const {
-      [LEASE]: { pipeline, scope }
+      [LEASE]: { pipeline, sendsIn }
     } = client;
-    this.#scope = new Scope(pipeline, scope, 'the replication');
+    this.#scope = new Scope(pipeline, sendsIn, 'the replication');
     this.#request = new CopyBothRequest(text, {
       started: () => this.#started(),
       data: (buf, start, end, owned) => this.#receive(buf, start, end, owned)
