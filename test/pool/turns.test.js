@@ -1,8 +1,10 @@
 'use strict';
 
 const assert = require('node:assert/strict');
+const timers = require('node:timers');
 const { freshly } = require('./pools');
 
+const TIMER = require.resolve('../../lib/core/timer');
 const FILE = require.resolve('../../lib/pool/turns');
 
 /** The turns of an event loop that the test turns. */
@@ -10,11 +12,13 @@ function loop(clock = { now: 1000, idle: 500 }) {
   const next = [];
   const performance = { now: () => clock.now, nodeTiming: 'idle' in clock ? {} : undefined };
   if ('idle' in clock) Object.defineProperty(performance.nodeTiming, 'idleTime', { get: () => clock.idle });
-  const setImmediate = callback => {
+  const { setImmediate } = timers;
+  timers.setImmediate = callback => {
     next.push(callback);
     return {};
   };
-  const { Turns, idleTime } = freshly([FILE], { performance, setImmediate })[FILE];
+  const { Turns, idleTime } = freshly([TIMER, FILE], { performance })[FILE];
+  timers.setImmediate = setImmediate;
   const turns = new Turns();
   const from = clock.now;
   const idle = idleTime();

@@ -238,7 +238,7 @@ describe('QueryRequest', () => {
     const plain = ['x'];
     assert.notEqual(sent({ text: 'SELECT $1', values: plain }).request.values, plain);
     values[2].fill(0);
-    assert.deepEqual(request.values, ['1', '1', Buffer.from('ab')]);
+    assert.deepEqual(request.values, [1, 1, Buffer.from('ab')]);
     assert.equal(
       sent({ text: 'SELECT $1, $2', values: [Buffer.alloc(8193)] }).request.values,
       null,
