@@ -254,11 +254,15 @@ class Submission extends EventEmitter {
       client.off('end', lost);
       if (stop) stop();
     });
-    this.#work = this.#begin().catch(error => this.#fail(error));
+    let begin;
+    this.#work = new Promise(resolve => {
+      begin = resolve;
+    });
+    // What is submitted may execute at once, which is behind this.
+    begin(this.#begin().catch(error => this.#fail(error)));
   }
 
   async #begin() {
-    await undefined; // what is submitted may execute at once, which is behind this
     this.#query.submit(this);
     if (this.#copied !== undefined) return this.#copy();
     this.#client.startQuery(this.text, this.values, 0, false);

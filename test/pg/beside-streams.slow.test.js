@@ -174,7 +174,9 @@ const SEQUENCES = {
     client.on('error', () => {});
     const cursor = client.query(new Cursor(MANY));
     tell(await cursor.read(2));
+    const ended = new Promise(resolve => client.once('end', resolve)); // both know of the loss when they read
     await kill();
+    await ended;
     tell((await outcome(cursor.read(2))).name);
   },
   async 'a cursor runs into statement_timeout'({ client, Cursor, tell }) {

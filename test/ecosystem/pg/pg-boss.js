@@ -18,6 +18,9 @@ module.exports = async ({ pg, config, kill, tell }) => {
   };
   await Promise.all(Array.from({ length: 10 }, (_, n) => boss.send('work', { n })));
   await until(10);
+  // A job that pg-boss cannot complete ends its program.
+  const OPEN = "SELECT FROM pgboss.job WHERE state <> 'completed'";
+  while ((await pool.query(OPEN)).rowCount > 0) await new Promise(resolve => setTimeout(resolve, 20));
   await kill();
   const send = n =>
     boss.send('work', { n }).catch(() => new Promise(resolve => setTimeout(resolve, 50)).then(() => send(n)));
