@@ -100,7 +100,8 @@ function handOut(promise, called, runsCode = false) {
     try {
       return await promise;
     } catch (error) {
-      if (shown.has(error) ? !runsCode : isOurs(error)) showAwaiting(error, handingOut, called);
+      if (shown.has(error) && runsCode) addAwaiting(error, handingOut);
+      else if (shown.has(error) || isOurs(error)) showAwaiting(error, handingOut, called);
       if (isCancelled(error)) handedOut.catch(nothing);
       throw error;
     }
@@ -113,7 +114,7 @@ const FOLDER = /^.*[\\/]lib[\\/](?=core(?:[\\/]pipeline[\\/]errors)?\.js$)/.exec
 )?.[0];
 
 /** Frames of V8 and of Node.js. */
-const OF_RUNTIME = /^ +at (?:async )?(?:Promise\.|process\.|.*\bnode:)/;
+const OF_RUNTIME = /^ +at (?:async )?(?:Promise\.|new Promise |process\.|.*\bnode:)/;
 
 /** Whether a line of a stack is code of the caller's. */
 const isCallers = line => !OF_RUNTIME.test(line) && !(FOLDER && line.includes(FOLDER));
@@ -135,6 +136,16 @@ function showAwaiting(error, hide, called) {
   const how = isAwaited ? '' : ' that no known code awaits';
   const what = query === undefined ? '' : `\n    in a query${how}: ${beginningOf(query)}`;
   error.stack = `${name}: ${message}${what}${(isAwaited ? caller : called)?.stack?.replace(/^.*/, '') ?? ''}`;
+}
+
+/** Adds the awaiting caller to a stack, where it may lie behind ten frames of the library. */
+function addAwaiting(error, hide) {
+  const { stack } = error;
+  const frames = callerOf(hide).stack?.split('\n').filter(line => /^ +at /.test(line) && isCallers(line)) ?? [];
+  const missing = frames.filter(frame => !stack.includes(frame));
+  if (missing.length === 0) return;
+  const kept = stack.split('\n').filter(line => !/^ +at /.test(line) || isCallers(line));
+  error.stack = [...kept, ...missing].join('\n');
 }
 
 /** Gives an error of this library the stack of the awaiting caller, unless it has one. */
