@@ -141,7 +141,10 @@ function showAwaiting(error, hide, called) {
 /** Adds the awaiting caller to a stack, where it may lie behind ten frames of the library. */
 function addAwaiting(error, hide) {
   const { stack } = error;
-  const frames = callerOf(hide).stack?.split('\n').filter(line => /^ +at /.test(line) && isCallers(line)) ?? [];
+  const frames =
+    callerOf(hide)
+      .stack?.split('\n')
+      .filter(line => /^ +at /.test(line) && isCallers(line)) ?? [];
   const missing = frames.filter(frame => !stack.includes(frame));
   if (missing.length === 0) return;
   const kept = stack.split('\n').filter(line => !/^ +at /.test(line) || isCallers(line));
