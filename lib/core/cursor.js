@@ -38,7 +38,7 @@ class Cursor {
       }
     } finally {
       this.#rows = [];
-      await portal.drop();
+      await portal.drop(); // also after `break`, which commits its transaction
     }
   }
 

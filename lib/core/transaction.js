@@ -244,11 +244,11 @@ class Transaction {
   /** If this fails as well, the first error says more. */
   async #undo() {
     const { phase, pipeline } = this.#scope;
-    const isEnding =
+    const hasEnded =
       this.#commitRequest === undefined
         ? phase >= Phase.ENDING || (phase === Phase.COMMITTING && this.#interruption !== undefined)
         : this.#commitRequest.state !== State.Waiting;
-    if (!isEnding && !this.#isEmpty) {
+    if (!hasEnded && !this.#isEmpty) {
       this.#sendUndo();
       pipeline.end(this.#scope);
     }

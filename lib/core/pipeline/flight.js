@@ -38,7 +38,8 @@ let rejecting = 0;
  * the commands behind it, up to the Sync.
  *
  * The last command is the flight itself, so that a plain query is one object. BEGIN, SAVEPOINT and settings may lie in
- * front of it, see Scope.commandsBefore. A batch has its queries in front, and is itself nothing but the Sync.
+ * front of it, see Scope.commandsBefore. A batch has its queries in front, and is itself nothing but the Sync. A command
+ * in front is never opened: it has no scope, promise, hold or settings, and `write` gets the flight.
  *
  *     state         on                      does                                                   then
  *     Waiting       may start               writes the commands, then Sync: Pipeline.send           sent
@@ -73,9 +74,9 @@ class Flight {
   /** Calls back when it settles. */
   onSettled(callback) {
     const { resolve } = this;
-    this.resolve = outcome => {
+    this.resolve = settled => {
       callback();
-      resolve(outcome);
+      resolve(settled);
     };
   }
 
@@ -383,7 +384,7 @@ Object.assign(Flight.prototype, {
   // How many commands are to be answered before anything is sent behind it: those up to BEGIN of its block; Infinity if
   // it has to be over, for example since it is to be cancelled.
   hold: 0,
-  internal: false, // the library's own, so neither counted as pending nor published
+  internal: false, // the library's own, so not counted as pending
   partial: undefined, // the command whose messages were not all sent, and so neither was Sync
   receiver: undefined, // takes the result, and is what the promise resolves to
   settings: undefined, // sent in front of it, see lib/core/settings.js

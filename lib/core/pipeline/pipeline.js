@@ -76,7 +76,7 @@ class Pipeline {
     this.unanswered = 0;
     /** @type {Flight|null} the one that is answered next, the first of the line */
     this.head = null;
-    /** @type {Flight|null} the first one whose messages are in the writer */
+    /** @type {Flight|null} the first one whose messages are in the writer, if anything is */
     this.unwritten = null;
     /** How many command tags of the head may be those of ends of its transaction's block. */
     this.endings = 0;

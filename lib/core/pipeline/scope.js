@@ -22,7 +22,8 @@ const Phase = Object.freeze({
 
 /**
  * A queue of requests that wait in the client because something else owns the connection. An entered scope owns it: a
- * transaction, a COPY FROM STDIN, end(). Scopes form a stack, and only the innermost one sends.
+ * transaction, end(), a replication. Scopes form a stack, and only the innermost one sends. A COPY FROM STDIN has none:
+ * it holds what is behind it, see Flight.
  *
  * A session works on a lease. A scope is its own lease, which is there at once and never given back.
  */
