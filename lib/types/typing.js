@@ -38,10 +38,11 @@ const PARAMS = {
 };
 
 /** The system's rows stay text, see the core. */
-const OTHERS = type =>
-  `(${type}.typtype <> 'c' OR ${type}.typnamespace NOT IN ('pg_catalog'::regnamespace, 'information_schema'::regnamespace))`;
+const OTHERS = type => `(${type}.typtype <> 'c'
+  OR ${type}.typnamespace NOT IN ('pg_catalog'::regnamespace, 'information_schema'::regnamespace))`;
 
-const TYPES = `SELECT t.oid, t.typname AS name, CASE WHEN ${OTHERS('t')} THEN t.typtype ELSE 'p' END AS kind, nullif(t.typbasetype, 0) AS base, e.oid AS element,
+const TYPES = `SELECT t.oid, t.typname AS name, CASE WHEN ${OTHERS('t')} THEN t.typtype ELSE 'p' END AS kind,
+    nullif(t.typbasetype, 0) AS base, e.oid AS element,
     (SELECT array_agg(enumlabel::text ORDER BY enumsortorder) FROM pg_enum WHERE enumtypid = t.oid) AS labels,
     (SELECT json_agg(json_build_array(attname, atttypid::int8) ORDER BY attnum) FROM pg_attribute
       WHERE t.typtype = 'c' AND attrelid = t.typrelid AND attnum > 0 AND NOT attisdropped) AS fields,

@@ -95,8 +95,8 @@ const ANSWERS = {
  * Sends the StartupMessage and authenticates in the way that the server asks for. The client refuses a method that
  * `require_auth` forbids, a cleartext password on a way that others can read, and AuthenticationOk before the method is
  * complete.
- * @param {object} login `config`, `password()`, `token()` ('' asks the server for the issuer), `encrypted`, `local` (the
- *   way is on this machine), `binding` (tls-server-end-point data or null), and `secrets`, see connect.js
+ * @param {object} login `config`, `password()`, `token()` ('' asks the server for the issuer), `encrypted`, `local`
+ *   (the way is on this machine), `binding` (tls-server-end-point data or null), and `secrets`, see connect.js
  * @param {object} exchange `attempt`, `startupMessage`, `early` (an answer may go with it), `send(isLast, bytes)`,
  *   `request()` (reads the next Authentication message)
  * @throws {ConnectionError} 28000 if the client refuses, 08P01 for a protocol violation

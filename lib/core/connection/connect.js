@@ -93,8 +93,8 @@ function silentLast(list, hosts, silent) {
 
 /**
  * @returns {object} the secrets for a host: `password()` returns a function that gives it, which reads the password
- *   file, or a promise of one; `token(discover)`; functions of the config are called once. Authentication adds the token
- *   that was `sent`, whether the server has it `isAccepted`, and its `refusal`
+ *   file, or a promise of one; `token(discover)`; functions of the config are called once. Authentication adds the
+ *   token that was `sent`, whether the server has it `isAccepted`, and its `refusal`
  */
 function secretsFor(config, { host, hostaddr, port }) {
   const { user, database, passfile, oauth_token: token, require_auth: auth } = config;

@@ -38,8 +38,8 @@ let rejecting = 0;
  * the commands behind it, up to the Sync.
  *
  * The last command is the flight itself, so that a plain query is one object. BEGIN, SAVEPOINT and settings may lie in
- * front of it, see Scope.commandsBefore. A batch has its queries in front, and is itself nothing but the Sync. A command
- * in front is never opened: it has no scope, promise, hold or settings, and `write` gets the flight.
+ * front of it, see Scope.commandsBefore. A batch has its queries in front, and is itself nothing but the Sync. A
+ * command in front is never opened: it has no scope, promise, hold or settings, and `write` gets the flight.
  *
  *     state         on                      does                                                   then
  *     Waiting       may start               writes the commands, then Sync: Pipeline.send           sent

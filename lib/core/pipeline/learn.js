@@ -42,8 +42,9 @@ const textOf = which => `WITH RECURSIVE wanted(id) AS (
       WHERE e.oid = t.typelem AND e.typarray = t.oid AND e.typdelim = ',' AND (e.typtype <> 'c' OR ${OTHERS})),
     (SELECT rngsubtype FROM pg_catalog.pg_range WHERE t.typtype = 'r' AND rngtypid = t.oid),
     (SELECT prosrc = 'textsend' FROM pg_catalog.pg_proc WHERE oid = t.typsend),
-    CASE WHEN t.typtype = 'c' AND ${OTHERS} THEN (SELECT pg_catalog.json_agg(pg_catalog.json_build_array(attname, atttypid::text)
-      ORDER BY attnum) FROM pg_catalog.pg_attribute WHERE attrelid = t.typrelid AND attnum > 0 AND NOT attisdropped) END
+    CASE WHEN t.typtype = 'c' AND ${OTHERS} THEN (
+      SELECT pg_catalog.json_agg(pg_catalog.json_build_array(attname, atttypid::text) ORDER BY attnum)
+      FROM pg_catalog.pg_attribute WHERE attrelid = t.typrelid AND attnum > 0 AND NOT attisdropped) END
   FROM wanted JOIN pg_catalog.pg_type t ON t.oid = wanted.id JOIN pg_catalog.pg_namespace n ON n.oid = t.typnamespace`;
 
 /** Types of a database's own, and those of information_schema's columns. */

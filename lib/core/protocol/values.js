@@ -202,8 +202,8 @@ const ITEMS = Symbol.for('quickgres.list');
 
 /**
  * A list of parameters, as it was when it was read. It is an array or JSON: the type of the parameter decides, which
- * may be known later. Its items are what both write alike, strings in quotes, and lists of items; null; and any other as
- * the two texts `{ array, json, wrong }`, where `wrong` is the error if one of them is missing.
+ * may be known later. Its items are what both write alike, strings in quotes, and lists of items; null; and any other
+ * as the two texts `{ array, json, wrong }`, where `wrong` is the error if one of them is missing.
  */
 class List {
   constructor(list, what) {
