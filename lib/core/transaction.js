@@ -86,7 +86,7 @@ class Transaction {
   #reject; // of #interrupted
   #scope;
   #session; // none of a cursor
-  #undone; // the promise of its answers
+  #undone; // settles when its ROLLBACK is answered
 
   constructor(
     parent,
