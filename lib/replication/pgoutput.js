@@ -186,8 +186,8 @@ class PgOutput {
 
   /** The decoders of all columns. */
   get #decoders() {
-    if (this.#types !== undefined) return this.#types.decodersOf(this.#decode, false);
-    return this.#decode === true ? rows.decoders : this.#decode;
+    const decode = this.#decode === true ? rows.decoders : this.#decode;
+    return this.#types === undefined ? decode : this.#types.decodersOf(decode, false);
   }
 
   /** @private The value of column i, whose kind is 't' (text) or 'b' (binary). */

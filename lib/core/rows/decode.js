@@ -77,9 +77,8 @@ const types = () => require('../../../client-parser/types.js');
 
 const { latin1Slice } = Buffer.prototype;
 
-/** OIDs of the arrays of types that have decoders of their own in Node.js. */
+/** OIDs of the arrays of types whose binary values have decoders of their own in Node.js. */
 const ARRAYS = {
-  17: 1001,
   650: 651,
   774: 775,
   700: 1021,
@@ -123,33 +122,28 @@ function byteaDecoders([asText]) {
   ];
 }
 
-/** @returns {[Decoder, Decoder]} of which that of binary values is made by its first use */
-const pairOf = (asText, makeBinary) =>
-  Object.defineProperty([asText, undefined], 1, { get: makeBinary, enumerable: true, configurable: true });
-
-/**
- * @returns {Object<number, [Decoder, Decoder]>} for `decode: true`: client-parser's decoders, with Node.js's own for
- *   bytea and binary values
- */
-function makeDecoders() {
+/** @returns {Object<number, [Decoder, Decoder]>} client-parser's decoders, with Node.js's own for bytea */
+function makeTexts() {
   const { arrayOf, decoders } = types();
-  let made;
-  const written = oid => (made ??= require('./binary').writing(decoders))[oid];
-  const own = { 17: byteaDecoders(decoders[17]) };
-  const arrays = { [ARRAYS[17]]: arrayOf(own[17]) };
-  for (const oid of Object.keys(ARRAYS)) {
-    if (oid === '17') continue;
-    own[oid] = pairOf(decoders[oid][0], () => written(oid)[1]);
-    let array;
-    arrays[ARRAYS[oid]] = pairOf(decoders[ARRAYS[oid]][0], () => (array ??= arrayOf(written(oid)))[1]);
+  const bytea = byteaDecoders(decoders[17]);
+  return { ...decoders, 17: bytea, 1001: arrayOf(bytea) };
+}
+
+/** @returns {Object<number, [Decoder, Decoder]>} those, with Node.js's own for binary values */
+function makeDecoders(texts) {
+  const made = { ...texts };
+  for (const [oid, pair] of Object.entries(require('./binary').writing(texts))) {
+    made[oid] = pair;
+    made[ARRAYS[oid]] = types().arrayOf(pair);
   }
-  return { ...decoders, ...own, ...arrays };
+  return made;
 }
 
 /** Whether the text of many rows is made at a time: those that have no column of plain text. */
 const isWritten = ({ decoders }) =>
   decoders.some(decoder => decoder?.write !== undefined) && !decoders.includes(undefined);
 
+let texts;
 let decoders;
 
 module.exports = {
@@ -165,8 +159,13 @@ module.exports = {
   namesIn,
   /** Whether a map has decoders of text[], as those have that extend `decoders`. */
   hasTexts: decode => (tagOf(decode) === 'Map' ? decode.has(TEXTS) : Object.hasOwn(decode, TEXTS)),
+  /** What text format needs of `decoders`, without the file of the others. */
+  get texts() {
+    return (texts ??= makeTexts());
+  },
+  /** For `decode: true`. */
   get decoders() {
-    return (decoders ??= makeDecoders());
+    return (decoders ??= makeDecoders(this.texts));
   },
   get exact() {
     return types().exact;

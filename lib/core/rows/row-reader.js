@@ -65,7 +65,7 @@ function rowAt(chunk, off, make) {
   return make(chunk, off);
 }
 
-let usualDecoders; // set when the first values are to be decoded
+let usualTexts; // set when the first values are to be decoded
 
 /** What a reader without a connection gives. */
 const ALONE = { common: { decoding: { decode: true, asObjects: false } } };
@@ -207,9 +207,10 @@ class RowReader {
     else if (decode !== false && (rowParser.isOwn || (decode !== true && decoding.hasNames(decode))))
       this._findDecoders(decode, common);
     else {
-      const decoders = decode === true ? (usualDecoders ??= decoding.decoders) : decode || undefined;
-      if (format !== 0) this._type = this.rowParser.type(format, decoders);
+      if (format !== 0)
+        this._type = this.rowParser.type(format, decode === true ? decoding.decoders : decode || undefined);
       else {
+        const decoders = decode === true ? (usualTexts ??= decoding.texts) : decode || undefined;
         if (rowParser.textType === undefined || rowParser.decoders !== decoders) {
           rowParser.textType = rowParser.type(0, decoders);
           rowParser.decoders = decoders;
@@ -240,7 +241,8 @@ class RowReader {
     this.types = types;
     this._lookAgain = () => this._findDecoders(decode, common);
     try {
-      return types.decodersOf(decode, common.decoding.isCamel || this._isCamel);
+      const map = decode === true && this.binary !== 0 ? decoding.decoders : decode;
+      return types.decodersOf(map, common.decoding.isCamel || this._isCamel);
     } catch (error) {
       this.error = error; // a name is that of no type
     }

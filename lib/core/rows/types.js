@@ -280,7 +280,7 @@ class Types {
 
   #make(decode, isCamel) {
     const nameOf = isCamel ? toCamel : name => name;
-    const given = decode === true ? decoding.decoders : decode;
+    const given = decode === true ? decoding.texts : decode;
     const entries = [];
     for (const [key, decoder] of tagOf(given) === 'Map' ? given : Object.entries(given)) {
       const oid = decoding.isName(key) ? this.#named(key) : Number(key);
