@@ -1,19 +1,9 @@
 'use strict';
 
-const {
-  PostgresError,
-  State,
-  UsageError,
-  backend,
-  decodeFields,
-  isOurs,
-  nextState,
-  unexpected
-} = require('../protocol');
-const { addHint, isCancelled, noteCancelled, showAwaiting, withQuery } = require('./errors');
+const { State, UsageError, isOurs, nextState } = require('../protocol');
+const { Command } = require('./command');
+const { isCancelled, showAwaiting, withQuery } = require('./errors');
 const { firstWord, withoutHidden } = require('./sql');
-
-const { ErrorResponse } = backend;
 
 /** How a text begins that would end a transaction and leave it to COMMIT PREPARED. */
 const PREPARES = /^[\s;(]*prepare\s+transaction\b/i;
@@ -54,17 +44,10 @@ let rejecting = 0;
  *
  * Between Waiting and Failed, `state` is that of the answer to its own command, see lib/core/protocol/answer.js.
  */
-class Flight {
-  constructor() {
-    this.next = null; // what is behind it in the line
-    this.scope = null;
-    this.state = State.Waiting;
-    this.error = undefined; // what the promise will reject with
-    this.resolve = null; // settles the promise; null before submission and after settling
-    this.promise = undefined; // set by its submission
-  }
-
+class Flight extends Command {
+  /** It is submitted: from here on it has a place in a queue or in the line, and a promise. */
   open(scope) {
+    this.next = null; // what is behind it there
     this.scope = scope;
     return (this.promise = new Promise(resolve => {
       this.resolve = resolve;
@@ -104,11 +87,6 @@ class Flight {
     this.effect ??= 'any';
   }
 
-  /** Its promise will reject with this, unless with an earlier error. */
-  rejectWith(error) {
-    this.error ??= error;
-  }
-
   /**
    * Lets nothing more be sent behind it before it is over.
    * @param {Pipeline} [pipeline] that has sent it
@@ -127,16 +105,6 @@ class Flight {
   /** Whether it was given up after it was sent. The server is asked to cancel it when its answer is the next one. */
   get givenUp() {
     return this.resolve === null && this.state !== State.Waiting && !this.internal;
-  }
-
-  /** What the promise resolves to. */
-  get result() {
-    return this.receiver?.given ?? this.receiver;
-  }
-
-  /** Whether the first word of its text is that of a read. */
-  get isRead() {
-    return false;
   }
 
   settle(error = this.error, result = this.result) {
@@ -159,14 +127,6 @@ class Flight {
           .then(outcome)
       );
     }
-  }
-
-  /** Copies the input, which the caller may change while the flight waits. */
-  snapshot() {}
-
-  /** Writes the messages of its own command, and sets `state`. @param {Flight} flight that it is a command of */
-  write(writer, statements, flight) {
-    this.state = State.Done;
   }
 
   /**
@@ -284,40 +244,14 @@ class Flight {
     this.fail(error, pipeline, failed);
   }
 
-  /**
-   * Takes one message of the answer to its own command, or several DataRow or CopyData messages, in buf[start … end).
-   * @throws {ConnectionError} 08P01 for an unexpected or malformed message
-   */
-  message(pipeline, type, buf, start, end) {
-    if (type === ErrorResponse) this.takeError(pipeline, buf, start, end);
-    else this.state = nextState(this.state, type, start, end);
-  }
-
-  takeError(pipeline, buf, start, end) {
-    const error = new PostgresError(decodeFields(buf, start, end));
-    if (pipeline.cancelled !== undefined || pipeline.lastCancelled !== undefined) noteCancelled(error);
-    addHint(error, this.text);
-    if (error.severity === 'FATAL' || error.severity === 'PANIC') return pipeline.events.lost(error);
-    if (this.state === State.Failed) throw unexpected(this.state, ErrorResponse);
-    this.fail(error, pipeline);
-  }
-
-  /**
-   * The server has reported an error, and ignores messages up to the next Sync.
-   * @param {Flight} [failed] a command in front of this one: the server has skipped this one
-   */
   fail(error, pipeline, failed = this) {
-    this.rejectWith(error);
-    this.state = State.Failed;
+    super.fail(error, pipeline, failed);
     // The server has ignored a Query message, which has no Sync of its own.
     if (this.partial === undefined && !(this.simple && failed !== this)) return;
     this.partial = undefined;
     pipeline.writer.sync();
     pipeline.flush();
   }
-
-  /** Its own Parse was not sent, or the server has skipped it. */
-  forgetParse(statements) {}
 
   /** @throws {UsageError} if a statement would end or outlive the settings that it runs with, or outlive its scope */
   checkStatement(text) {
@@ -327,9 +261,6 @@ class Flight {
       throw new UsageError(PREPARED, '0A000');
     scope?.refuseLasting?.(text);
   }
-
-  /** Drops the input of a flight that was given up. */
-  drop() {}
 
   /**
    * Gives the flight up: its promise rejects.
@@ -352,8 +283,7 @@ class Flight {
   }
 
   reset() {
-    this.state = State.Waiting;
-    this.error = undefined;
+    super.reset();
     this.commands &&= [this];
     this.at = 0;
   }
@@ -375,21 +305,21 @@ class Flight {
 }
 
 Object.assign(Flight.prototype, {
-  // rare fields are not set in each flight, of which there may be a million
+  // a command in front is not opened
+  next: null,
+  promise: undefined,
+  resolve: null, // settles the promise; null before submission and after settling
+  scope: null,
+  // rare fields are not set in each flight
   at: 0, // the index of the command that is being answered
-  call: undefined, // that publishes it, see tracing.js
   commands: undefined, // if there are others than itself
   // On the transaction block: 'block' and 'savepoint' end that of its scope; 'any' may begin or end one by its text.
   effect: undefined,
   // How many commands are to be answered before anything is sent behind it: those up to BEGIN of its block; Infinity if
   // it has to be over, for example since it is to be cancelled.
   hold: 0,
-  internal: false, // the library's own, so not counted as pending
   partial: undefined, // the command whose messages were not all sent, and so neither was Sync
-  receiver: undefined, // takes the result, and is what the promise resolves to
   settings: undefined, // sent in front of it, see lib/core/settings.js
-  simple: false, // it is a Query message, which includes a Sync
-  stale: false, // it failed because of a stale statement
   wants: undefined // what has to be known of types in front of it, until it was asked for, see learn.js
 });
 
