@@ -3,7 +3,7 @@
 const { LEASE } = require('./internal');
 const { ConnectionError, checkText, isOurs, quoted } = require('./protocol');
 const { after } = require('./timer');
-const { CloseRequest, handOut, showCaller, submitIn, watchSignal } = require('./pipeline');
+const { SyncRequest, handOut, showCaller, submitIn, watchSignal } = require('./pipeline');
 
 /** The server truncates longer names. */
 const LONGEST_CHANNEL = 63;
@@ -70,7 +70,7 @@ function keeperOf(client) {
     before = reads;
     // What is under way may take as long as it likes.
     if (!isQuiet || client.state !== 'open' || pipeline.isBusy || scopes.active !== scopes.root) return;
-    const request = new CloseRequest();
+    const request = new SyncRequest();
     submitIn(request, scopes.root).catch(() => {});
     const giveUp = () => {
       if (request.pending && pipeline.reads === reads)

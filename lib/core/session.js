@@ -20,7 +20,7 @@ const {
 } = require('./pipeline');
 const { NAMES, NO_OPTIONS, NO_VALUES, checkOptions, inputOf, statementOf } = require('./options');
 const requests = require('./requests');
-const { RowReader, readingOf } = require('./rows');
+const { readerOf } = require('./rows');
 
 const { QueryRequest } = requests;
 
@@ -119,10 +119,9 @@ class Session extends EventEmitter {
   }
 
   #query(text, values, options) {
-    const { decode, names, stream: target, buffer } = options;
+    const { stream: target, buffer } = options;
     const receiver = target === undefined ? undefined : stream().receiverFor(target, buffer);
-    const takes = () =>
-      receiver ?? (decode === undefined && names === undefined ? undefined : new RowReader(readingOf(options)));
+    const takes = () => receiver ?? readerOf(options);
     if (typeof text === 'string' && copyDirection(text) === 'in')
       return handOut(this[COPY_IN](text, values, takes(), options));
     const checked = this.#lease.inputOf(text, values);

@@ -1,7 +1,7 @@
 'use strict';
 
 const { BEGIN_STEPS, COPY_IN, END_STEPS, LEASE } = require('./internal');
-const { CloseRequest, again, handOut, outcome, promised, submitIn } = require('./pipeline');
+const { SyncRequest, again, handOut, outcome, promised, submitIn } = require('./pipeline');
 const { NAMES, NO_VALUES, checkCount, checkOptions, inputOf } = require('./options');
 const requests = require('./requests');
 const { UsageError, isBytes, kindOf } = require('./protocol');
@@ -68,9 +68,7 @@ class Steps extends Session {
     return promised(() => {
       checkReader(reader, 'sync');
       if (this.inQuery) return handOut(this.#closePortal().then(() => reader));
-      const request = new CloseRequest();
-      request.receiver = reader;
-      return submitIn(request, this[LEASE]);
+      return submitIn(new SyncRequest(reader), this[LEASE]);
     });
   }
 
@@ -154,8 +152,7 @@ class Steps extends Session {
   async #endCopy(reader, reason) {
     const { request, over } = this.#taken();
     this.#copy = null;
-    request.receiver = reader;
-    const isFailing = request.end(reason) && reason !== undefined;
+    const isFailing = request.end(reason, reader) && reason !== undefined;
     try {
       return await over;
     } catch (error) {

@@ -367,9 +367,7 @@ function openPortalIn(parent, text, values, options, name, { settings, refuseLas
     text
   );
   portal.committed = around.run(() => ended, NO_OPTIONS);
-  portal.committed.catch(() => {
-    portal.open = false;
-  });
+  portal.committed.catch(error => portal.end(error));
   return portal;
 }
 

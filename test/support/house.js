@@ -148,6 +148,37 @@ function circles(edges) {
   return found;
 }
 
+/**
+ * The files of lib/core/pipeline that write a field of a flight or a command. Besides, a kind of these may set what it
+ * inherits where it is made: in its constructor and on its prototype.
+ */
+const WRITERS = {
+  at: ['flight'],
+  call: ['tracing'],
+  commands: ['flight'],
+  effect: ['flight'],
+  error: ['command', 'flight'], // until it is settled, and by that
+  hold: ['flight'],
+  internal: [],
+  next: ['scope', 'pipeline'], // while it waits, and since it was sent
+  partial: ['flight'],
+  promise: ['flight'],
+  receiver: [],
+  resolve: ['flight'],
+  scope: ['flight'],
+  settings: ['submit'],
+  simple: [],
+  state: ['command', 'flight'],
+  unwatch: ['submit'],
+  wants: ['flight']
+};
+
+/** Each kind of command says what the state of its answer is, and what takes its result. */
+const OF_A_KIND = ['receiver', 'state'];
+
+/** How a flight or a command is called that is not `this`. */
+const FLIGHT = /^(?:command|each|entry|failed|flight|head|next|query|question|request|step|tail)$/;
+
 /** The rules: each takes the files and returns what is against it. */
 const RULES = {
   'every import names a file of the house': files => [
@@ -216,6 +247,23 @@ const RULES = {
       return Array.from(found, ([, name]) => name)
         .filter(name => !NODES_OWN.includes(name))
         .map(name => `${file} reads ${name}`);
+    }),
+
+  'each field of a flight is written in one place': files =>
+    sources(files).flatMap(file => {
+      if (!/^lib\/(?:core|replication)\//.test(file)) return [];
+      const classes = withoutComments(files.get(file)).split(/^class /m);
+      return classes.flatMap(text => {
+        const isKind = /^(?:Command |Flight |\w+ extends (?:Flight|\w+(?:Query|Request)) )/.test(text);
+        const found = text
+          .replace(/^ {2}constructor\([^]*?^ {2}\}$/m, '')
+          .matchAll(/(\w+)\.(\w+) (?:\?\?|\|\||&&)?=(?![=>])/g);
+        return Array.from(found)
+          .filter(([, object, name]) => name in WRITERS && (object === 'this' ? isKind : FLIGHT.test(object)))
+          .filter(([, object, name]) => !(object === 'this' && OF_A_KIND.includes(name)))
+          .filter(([, , name]) => !WRITERS[name].some(writer => file === `lib/core/pipeline/${writer}.js`))
+          .map(([all]) => `${file} writes ${all}`);
+      });
     }),
 
   'only lib/core/pipeline writes the fields of a pipeline': files =>

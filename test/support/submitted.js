@@ -27,7 +27,7 @@ function give(request, bytes, target = pipeline()) {
 
 /** A request that was submitted. */
 function open(request) {
-  request.promise = request.open(null);
+  request.promise = request.open({ pipeline: { rejecting: 0 } });
   return request;
 }
 

@@ -14,10 +14,14 @@ const { rollbacksTo } = require('./sql');
 
 /** Ends a block or a savepoint, by COMMIT, ROLLBACK or RELEASE. It resolves to the command tag. */
 class EndRequest extends Flight {
-  /** @param {boolean} endsBlock rather than a savepoint in it */
-  constructor(text, endsBlock) {
+  /**
+   * @param {boolean} endsBlock rather than a savepoint in it
+   * @param {boolean} [internal] it is the pipeline's
+   */
+  constructor(text, endsBlock, internal = false) {
     super();
     this.text = text;
+    this.internal = internal;
     this.effect = endsBlock ? 'block' : 'savepoint';
   }
 
@@ -39,8 +43,7 @@ EndRequest.prototype.simple = true;
  * @returns {Promise} of the answer
  */
 function rollBack(pipeline) {
-  const request = new EndRequest('ROLLBACK', true);
-  request.internal = true;
+  const request = new EndRequest('ROLLBACK', true, true);
   const undone = request.open(pipeline.scopes.root).catch(error => pipeline.events.lost(error));
   if (pipeline.held) pipeline.scopes.root.unshift(request);
   else pipeline.send(request);

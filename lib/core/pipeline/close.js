@@ -3,9 +3,8 @@
 const { State } = require('../protocol');
 const { Flight } = require('./flight');
 
-/** Close of a named statement or portal; without a name only Sync, which tells when everything before it is over. */
+/** Close of a named statement ('S') or portal ('P'). */
 class CloseRequest extends Flight {
-  /** @param {string} [type] 'S' for a statement, 'P' for a portal */
   constructor(type, name) {
     super();
     this.type = type;
@@ -13,8 +12,6 @@ class CloseRequest extends Flight {
   }
 
   write(writer) {
-    this.state = State.Done;
-    if (this.type === undefined) return;
     writer.close(this.type, this.name);
     this.state = State.Closing;
   }
@@ -24,14 +21,30 @@ class CloseRequest extends Flight {
   }
 }
 
-/** Sends a Sync that is not the caller's, at once. @returns {Promise} resolves when it is answered */
+/** Sync alone, which tells when everything before it is over. */
+class SyncRequest extends Flight {
+  /** @param {RowReader} [receiver] what it resolves to */
+  constructor(receiver) {
+    super();
+    this.receiver = receiver;
+  }
+
+  get isRead() {
+    return true;
+  }
+}
+
+/** A Sync that is not the caller's. */
+class Ping extends SyncRequest {}
+Ping.prototype.internal = true;
+
+/** Sends a Sync at once. @returns {Promise} resolves when it is answered */
 function ping(pipeline) {
-  const request = new CloseRequest();
-  request.internal = true;
+  const request = new Ping();
   const promise = request.open(pipeline.scopes.root);
   pipeline.send(request);
   pipeline.socket.flush(pipeline.writer);
   return promise;
 }
 
-module.exports = { CloseRequest, ping };
+module.exports = { CloseRequest, SyncRequest, ping };

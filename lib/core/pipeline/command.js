@@ -7,18 +7,13 @@ const { ErrorResponse } = backend;
 
 /**
  * What the server answers before it goes on to what lies behind it: a query, BEGIN, Close, a COPY. It writes its
- * messages, and takes those of its answer. A flight is a list of commands.
+ * messages, and takes those of its answer.
  *
- * Every kind of command here is a kind of flight as well, so that a plain query is one object, its own flight. BEGIN,
- * SAVEPOINT, settings and the queries of a batch are commands of another flight: they are never opened, and have none
- * of the fields of a flight.
+ * A flight is a list of commands, and each kind of command is a kind of flight, so that a plain query is one object.
+ * BEGIN, SAVEPOINT, settings, the queries of a batch and those for types are nothing but commands, in the flight of
+ * another: they are queries that are never opened.
  */
 class Command {
-  constructor() {
-    this.state = State.Waiting; // that of its answer, see lib/core/protocol/answer.js; its kind alone writes it
-    this.error = undefined; // what the promise of its flight will reject with
-  }
-
   /** What the promise resolves to. */
   get result() {
     return this.receiver?.given ?? this.receiver;
@@ -83,12 +78,12 @@ class Command {
 }
 
 Object.assign(Command.prototype, {
-  // rare fields are not set in each command, of which there may be a million
+  state: State.Waiting, // that of its answer, see lib/core/protocol/answer.js; its kind alone writes it
+  error: undefined, // what the server has reported, or what the flight rejects with
   call: undefined, // that publishes it, see tracing.js
   internal: false, // the library's own, so not counted as pending
   receiver: undefined, // takes the result, and is what the promise resolves to
   simple: false, // it is a Query message, which includes a Sync
-  stale: false, // it failed because of a stale statement
   text: undefined // the caller's SQL
 });
 

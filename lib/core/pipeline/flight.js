@@ -20,16 +20,13 @@ function outcome({ error, result, promise }) {
   throw error;
 }
 
-/** Promises that are about to be rejected. Those that resolve meanwhile take as many turns, which keeps the order. */
-let rejecting = 0;
-
 /**
  * What lies between two Syncs: a list of commands, one promise, one place in the line. An error makes the server skip
  * the commands behind it, up to the Sync.
  *
  * The last command is the flight itself, so that a plain query is one object. BEGIN, SAVEPOINT and settings may lie in
  * front of it, see Scope.commandsBefore. A batch has its queries in front, and is itself nothing but the Sync. A
- * command in front is never opened: it has no scope, promise, hold or settings, and `write` gets the flight.
+ * command in front has no scope, promise, hold or settings; its `write` gets the flight.
  *
  *     state         on                      does                                                   then
  *     Waiting       may start               writes the commands, then Sync: Pipeline.send           sent
@@ -45,22 +42,22 @@ let rejecting = 0;
  * Between Waiting and Failed, `state` is that of the answer to its own command, see lib/core/protocol/answer.js.
  */
 class Flight extends Command {
-  /** It is submitted: from here on it has a place in a queue or in the line, and a promise. */
+  constructor() {
+    super();
+    // Rare fields are not set in each flight, of which there may be a million.
+    this.next = null; // what is behind it in the queue of its scope, then in the line
+    this.scope = null;
+    this.state = State.Waiting;
+    this.error = undefined;
+    this.resolve = null; // settles the promise; null before submission and after settling
+    this.promise = undefined; // set by its submission
+  }
+
   open(scope) {
-    this.next = null; // what is behind it there
     this.scope = scope;
     return (this.promise = new Promise(resolve => {
       this.resolve = resolve;
     }));
-  }
-
-  /** Calls back when it settles. */
-  onSettled(callback) {
-    const { resolve } = this;
-    this.resolve = settled => {
-      callback();
-      resolve(settled);
-    };
   }
 
   get pending() {
@@ -112,17 +109,19 @@ class Flight extends Command {
     if (resolve === null) return;
     this.error = error;
     this.resolve = null;
+    this.unwatch?.();
     if (error !== undefined) withQuery(error, this.queries?.[error.index]?.text ?? this.text);
-    if (error === undefined && rejecting === 0) resolve(result);
+    const { pipeline } = this.scope;
+    if (error === undefined && pipeline.rejecting === 0) resolve(result);
     else {
-      rejecting++;
-      const cancelled = this.scope?.pipeline?.cancelled;
+      pipeline.rejecting++;
+      const { cancelled } = pipeline;
       const mayReject = cancelled !== undefined && (error === undefined || isCancelled(error)) ? cancelled : undefined;
       const settled = { error, result, promise: this.promise };
       resolve(
         Promise.resolve(mayReject?.then(() => settled) ?? settled)
           .finally(() => {
-            rejecting--;
+            pipeline.rejecting--;
           })
           .then(outcome)
       );
@@ -131,10 +130,10 @@ class Flight extends Command {
 
   /**
    * Puts commands in front of its own.
-   * @param {boolean} begins whether BEGIN of its scope is among them
+   * @param {boolean} [begins] whether BEGIN of its scope is among them
    * @returns {number} behind so many commands others may be sent; 0 if nothing begins, or nothing may
    */
-  putInFront(before, begins) {
+  putInFront(before, begins = false) {
     this.commands = before.concat(this.commands ?? this);
     if (!begins || this.hold > 0) return 0;
     return (this.hold = before.length);
@@ -248,9 +247,21 @@ class Flight extends Command {
     super.fail(error, pipeline, failed);
     // The server has ignored a Query message, which has no Sync of its own.
     if (this.partial === undefined && !(this.simple && failed !== this)) return;
+    this.finish(pipeline);
+  }
+
+  /** Sends the Sync that is not sent yet: nothing of what it would have waited for comes. */
+  finish(pipeline) {
     this.partial = undefined;
     pipeline.writer.sync();
     pipeline.flush();
+  }
+
+  /** @returns {Array<'all'|Map|object>} what has to be asked for in front of it, once */
+  takeWants() {
+    const { wants } = this;
+    this.wants = undefined;
+    return wants;
   }
 
   /** @throws {UsageError} if a statement would end or outlive the settings that it runs with, or outlive its scope */
@@ -293,24 +304,28 @@ class Flight extends Command {
    * @throws {ConnectionError} 08P01 if something is missing
    */
   complete(code, start, end) {
-    const { state } = this.commands?.[this.at] ?? this;
-    this.state = nextState(state, code, start, end);
+    if (this.commands === undefined && this.state === State.Done) this.state = State.Over;
+    else this.state = nextState((this.commands?.[this.at] ?? this).state, code, start, end);
   }
 
-  /** Its answer is complete. */
+  /** What takes its results. @returns {Array<Receiver|undefined>} */
+  get receivers() {
+    return [this.receiver];
+  }
+
+  /** Its answer is complete. It settles, or waits until it is known what the types of its results are. */
   ready() {
-    this.rejectWith(this.receiver?.error);
-    this.settle();
+    const { receivers } = this;
+    this.rejectWith(receivers.find(receiver => receiver?.error !== undefined)?.error);
+    const hasTypes = receivers.some(receiver => receiver?.types !== undefined);
+    if (!hasTypes || !this.scope.pipeline.learn(this, receivers)) this.settle();
   }
 }
 
 Object.assign(Flight.prototype, {
-  // a command in front is not opened
-  next: null,
-  promise: undefined,
-  resolve: null, // settles the promise; null before submission and after settling
-  scope: null,
-  // rare fields are not set in each flight
+  // A scope may be a block, and wait until nothing is under way. It stands in the same queues.
+  block: false,
+  whenIdle: false,
   at: 0, // the index of the command that is being answered
   commands: undefined, // if there are others than itself
   // On the transaction block: 'block' and 'savepoint' end that of its scope; 'any' may begin or end one by its text.
@@ -320,6 +335,7 @@ Object.assign(Flight.prototype, {
   hold: 0,
   partial: undefined, // the command whose messages were not all sent, and so neither was Sync
   settings: undefined, // sent in front of it, see lib/core/settings.js
+  unwatch: undefined, // ends the watch of its limits, see submit.js
   wants: undefined // what has to be known of types in front of it, until it was asked for, see learn.js
 });
 

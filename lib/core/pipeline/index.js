@@ -7,9 +7,9 @@ module.exports = {
   ...require('./pipeline'),
   // Flight, outcome
   ...require('./flight'),
-  // QueryRequest, InternalQuery, waitsForTypes
+  // QueryRequest, InternalQuery
   ...require('./query'),
-  // CloseRequest, ping
+  // CloseRequest, SyncRequest, ping
   ...require('./close'),
   /** See learn.js. */
   askFor: (...what) => require('./learn').askFor(...what),

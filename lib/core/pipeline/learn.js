@@ -58,12 +58,6 @@ class UndoRequest extends Flight {
     writer.query(`ROLLBACK TO SAVEPOINT ${NAME}; RELEASE SAVEPOINT ${NAME}`);
     this.state = State.Simple;
   }
-
-  /** It fails only in a block that has failed before. */
-  settle() {
-    this.error = undefined;
-    super.settle();
-  }
 }
 
 /** A simple Query, which every server and pooler takes. In a transaction block it is behind a savepoint of its own. */
@@ -113,7 +107,7 @@ class TypesRequest extends Flight {
     this.state = State.Simple;
     if (!this.#inBlock) return;
     this.undo = new UndoRequest();
-    this.undo.open(this.scope);
+    this.undo.open(this.scope).catch(() => {}); // it fails only in a block that has failed before
   }
 
   message(pipeline, type, buf, start, end, count) {
@@ -134,9 +128,8 @@ class TypesRequest extends Flight {
     this.settle();
   }
 
-  settle() {
-    this.error = undefined;
-    super.settle();
+  settle(error) {
+    super.settle(error);
     for (const over of this.#waiting.splice(0)) over();
   }
 }
@@ -157,13 +150,11 @@ function questionOf(pipeline, wanted) {
 
 /**
  * What has to be asked in front of a request.
- * @param {{wants: Array<'all'|Map|object>}} flight that wants all types, or maps with names of types
+ * @param {Array<'all'|Map|object>} wants all types, or maps with names of types
  * @returns {TypesRequest|undefined} undefined if it is known, or was asked for in front of another request
  */
-function questionBefore(pipeline, flight) {
+function questionBefore(pipeline, wants) {
   const { types } = pipeline.common;
-  const { wants } = flight;
-  flight.wants = undefined;
   const all = wants.includes('all') && !types.areAll;
   const names = wants.flatMap(each => (each === 'all' ? [] : types.unknownIn(each)));
   if (!all && names.length === 0) return undefined;

@@ -4,7 +4,6 @@ const {
   ConnectionError,
   MessageWriter,
   PostgresError,
-  State,
   TimeoutError,
   backend,
   decodeFields,
@@ -81,6 +80,8 @@ class Pipeline {
     /** How many command tags of the head may be those of ends of its transaction's block. */
     this.endings = 0;
     this.pending = 0;
+    /** How many promises are about to reject. What resolves meanwhile takes as many turns, which keeps the order. */
+    this.rejecting = 0;
     /** The transaction status of the last ReadyForQuery. */
     this.status = 'I';
     /** @type {object|undefined} see connect() of lib/core/connection */
@@ -138,8 +139,13 @@ class Pipeline {
 
   /** Asks for what all requests have to know of types, in front of them. */
   askFirst(wants) {
-    const question = later.learn.questionBefore(this, { wants });
+    const question = later.learn.questionBefore(this, wants);
     if (question !== undefined) this.putFirst(question);
+  }
+
+  /** Asks what the types of a flight's results are. @returns {boolean} whether the flight waits for the answer */
+  learn(flight, receivers) {
+    return later.learn.learn(flight, receivers);
   }
 
   /** Writes a question inside a flight. @param {number[]} oids of types @returns {TypesQuery} */
@@ -155,7 +161,7 @@ class Pipeline {
    * @returns {boolean} whether the flight waits for the answer: only one Sync may be under way
    */
   #askBefore(flight) {
-    const question = later.learn.questionBefore(this, flight);
+    const question = later.learn.questionBefore(this, flight.takeWants());
     if (question === undefined) return false;
     if (this.maxPipeline < Infinity && !this.scopes.isInBlock) {
       flight.snapshot();
@@ -164,7 +170,7 @@ class Pipeline {
       this.pump();
       return true;
     }
-    question.open(this.scopes.root);
+    question.open(this.scopes.root).catch(() => {});
     this.#sendWaiting(question);
     return false;
   }
@@ -459,8 +465,7 @@ class Pipeline {
     const flight = this.head;
     if (flight === null) throw protocolError('ReadyForQuery without a request');
     if (status === undefined || end - start !== 6) throw protocolError('ReadyForQuery of a wrong kind');
-    if (flight.state === State.Done && flight.commands === undefined) flight.state = State.Over;
-    else flight.complete(ReadyForQuery, start, end);
+    flight.complete(ReadyForQuery, start, end);
     flight.call?.answered(); // the answer to no command at all
     const before = this.status;
     this.status = status;
@@ -513,18 +518,18 @@ class Pipeline {
     const LossError = failed instanceof TimeoutError ? TimeoutError : ConnectionError;
     const errors = (sent, what) =>
       failed instanceof TypeError ? () => cause : lossErrors(message, code, cause, sent, LossError, what);
-    const unsent = errors(false);
-    let lost = errors(true);
+    const [sent, unread, unsent] = [errors(true), errors(false, UNREAD), errors(false)];
     this.socket = null;
     this.isOpen = false;
     const isEnded = isTermination(cause);
-    const unread = isUnread || isEnded ? errors(false, UNREAD) : undefined;
-    // Of a Query message, the first answer comes only when it has run.
-    if (isUnread || (isEnded && !this.#isAnswering && !this.head?.simple)) lost = unread;
+    // What the server has ended between two messages, it has read up to the first flight at most. Of a Query message,
+    // the first answer comes only when it has run.
+    const mayHaveRun = flight =>
+      !isUnread && (!isEnded || (flight === this.head && (this.#isAnswering || flight.simple)));
+    let isWritten = true;
     for (let flight = this.head; flight !== null; flight = flight.next) {
-      if (flight === this.unwritten && this.writer.length > 0) lost = unsent;
-      const error = lost();
-      if (isEnded && lost !== unsent) lost = unread; // those behind the first one were not read
+      isWritten &&= flight !== this.unwritten || this.writer.length === 0;
+      const error = (!isWritten ? unsent : mayHaveRun(flight) ? sent : unread)();
       for (const each of flight.commands?.slice(flight.at, -1) ?? []) each.call?.over(error);
       this.reject(flight, error);
       flight.drop();

@@ -15,14 +15,11 @@ const {
   snapshot,
   typesOfRow
 } = require('../protocol');
-const { late } = require('../late');
 const { RowReader } = require('../rows');
 const { explained, isStale } = require('./errors');
 const { Flight } = require('./flight');
 
 const { BindComplete, CopyData, DataRow, ErrorResponse, NoData, ParameterDescription, RowDescription } = backend;
-
-const later = late({ learn: () => require('./learn') });
 
 /** A query with more bytes of Buffers among its values is not repeated, so these are not kept. */
 const KEPT_BYTES = 8192;
@@ -223,7 +220,12 @@ class QueryRequest extends Flight {
   }
 
   canResend() {
-    return this.stale && this.values !== null;
+    return this.stale && this.isKept;
+  }
+
+  /** Whether its values are there, to be sent again: many bytes are not kept, and neither is what was given up. */
+  get isKept() {
+    return this.values !== null;
   }
 
   reset() {
@@ -239,25 +241,18 @@ class QueryRequest extends Flight {
 
   ready() {
     const { receiver } = this;
-    if (receiver?.error !== undefined) this.rejectWith(receiver.error);
-    if (receiver?.types !== undefined && waitsForTypes(this, [receiver])) return;
-    this.settle(this.error, receiver?.given ?? receiver);
+    if (receiver?.error !== undefined || receiver?.types !== undefined) super.ready();
+    else this.settle(this.error, receiver?.given ?? receiver);
   }
 }
 
-/**
- * Asks for types that results have and that are not known.
- * @param {Flight} flight whose answer is complete; it settles when these are known
- * @param {Receiver[]} receivers of its results
- * @returns {boolean} whether it waits
- */
-const waitsForTypes = (flight, receivers) =>
-  receivers.some(receiver => receiver?.types !== undefined) && later.learn.learn(flight, receivers);
-
-QueryRequest.prototype.hasList = false;
+Object.assign(QueryRequest.prototype, {
+  hasList: false,
+  stale: false // it failed because of a stale statement
+});
 
 /** A query of the library's own: BEGIN, SAVEPOINT, settings. */
 class InternalQuery extends QueryRequest {}
 InternalQuery.prototype.internal = true;
 
-module.exports = { DISCARD, InternalQuery, PLAIN, QueryRequest, UNCACHED, executionOf, waitsForTypes };
+module.exports = { DISCARD, InternalQuery, PLAIN, QueryRequest, UNCACHED, executionOf };

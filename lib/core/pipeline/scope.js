@@ -93,7 +93,7 @@ class Scope {
     this.phase = Math.max(this.phase, phase);
   }
 
-  /** @param {Error} error why the block of the transaction has failed */
+  /** @param {Error} error why the block has failed, now: a savepoint may have undone an earlier failure */
   fail(error) {
     this.failure = error;
   }

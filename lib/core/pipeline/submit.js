@@ -25,7 +25,7 @@ function submitIn(request, scope, limits) {
   const isSent = () => request.state !== State.Waiting;
   const reason = () =>
     isSent() ? '' : scopes.active !== scope ? `: it waited for ${scopes.active.name}` : pipeline.held ? IN_FRONT : '';
-  request.onSettled(watchLimits(limits, error => giveUp(request, error), tooLong('query', reason), isSent));
+  request.unwatch = watchLimits(limits, error => giveUp(request, error), tooLong('query', reason), isSent);
   return promise;
 }
 

@@ -68,7 +68,7 @@ class Call {
   follow(request) {
     this.#request = request;
     request.call = this;
-    request.commands ??= [request]; // so that `take` tells when it is answered
+    request.putInFront([]); // so that `take` tells when it is answered
     return request;
   }
 

@@ -1,9 +1,9 @@
 'use strict';
 
 const { checkText, isPiece, kindOf, placed } = require('../protocol');
-const { RowReader, readingOf } = require('../rows');
+const { readerOf } = require('../rows');
 const { NAMES, NO_OPTIONS, checkOptions, statementOf } = require('../options');
-const { Flight, QueryRequest, copyDirection, executionOf, waitsForTypes } = require('../pipeline');
+const { Flight, QueryRequest, copyDirection, executionOf } = require('../pipeline');
 
 /** Command tags of statements that an error undoes: a batch of these may be repeated. */
 const UNDONE = new Set(['SELECT', 'INSERT', 'UPDATE', 'DELETE', 'MERGE', 'SHOW', 'EMPTY']);
@@ -48,7 +48,7 @@ class BatchRequest extends Flight {
     /** The queries for a repetition, on a lease that may repeat. */
     this.inputs = [];
     this.queries = mapQueries(queries, each => this.#queryOf(each, lease));
-    this.commands = [...this.queries, this];
+    this.putInFront(this.queries);
     const wants = this.queries.flatMap(query => query.wants ?? []);
     if (wants.length > 0) this.wants = wants;
   }
@@ -59,13 +59,11 @@ class BatchRequest extends Flight {
       throw new TypeError(`a query of a batch is a text or [text, values, options], not ${kindOf(each)}`);
     const [text, values, options] = statementOf(lease, ...each);
     if (options !== NO_OPTIONS) checkOptions(options, NAMES.batched);
-    const { decode, names } = options;
     checkText(text, 'text');
     if (copyDirection(text) === 'in') throw new TypeError('COPY FROM STDIN cannot be part of a batch: use copyFrom');
-    const receiver = decode === undefined && names === undefined ? undefined : new RowReader(readingOf(options));
     const checked = lease.inputOf(text, values);
     if (lease.sendsIn === null) this.inputs.push([text, checked, options]);
-    return new QueryRequest(text, checked, executionOf(options), receiver);
+    return new QueryRequest(text, checked, executionOf(options), readerOf(options));
   }
 
   get result() {
@@ -107,7 +105,7 @@ class BatchRequest extends Flight {
     } = this;
     return (
       queries[index]?.canResend() &&
-      queries.every(({ values }) => values !== null) &&
+      queries.every(query => query.isKept) &&
       queries.slice(0, index).every(({ receiver: { cmd } }) => UNDONE.has(cmd))
     );
   }
@@ -115,7 +113,7 @@ class BatchRequest extends Flight {
   reset() {
     const { cache = true } = this.queries[this.error?.index]?.execution ?? {}; // of the one that has failed
     super.reset();
-    this.commands = [...this.queries, this];
+    this.putInFront(this.queries);
     for (const query of this.queries) {
       if (!cache) query.repeatUncached();
       query.reset();
@@ -123,10 +121,8 @@ class BatchRequest extends Flight {
     }
   }
 
-  ready() {
-    const receivers = this.queries.map(({ receiver }) => receiver);
-    this.rejectWith(receivers.find(receiver => receiver?.error !== undefined)?.error);
-    if (!waitsForTypes(this, receivers)) this.settle();
+  get receivers() {
+    return this.queries.map(({ receiver }) => receiver);
   }
 }
 

@@ -1,17 +1,8 @@
 'use strict';
 
 const { UsageError } = require('../protocol');
-const { RowReader, readingOf } = require('../rows');
-const {
-  Flight,
-  InternalQuery,
-  QueryRequest,
-  UNCACHED,
-  copyDirection,
-  executionOf,
-  firstWord,
-  waitsForTypes
-} = require('../pipeline');
+const { readerOf } = require('../rows');
+const { Flight, InternalQuery, QueryRequest, UNCACHED, copyDirection, executionOf, firstWord } = require('../pipeline');
 
 /** First words of statements that begin or end a block, or a savepoint in it. */
 const CONTROLLING = /^(?:abort|begin|commit|end|prepare|release|rollback|savepoint|start)$/;
@@ -40,20 +31,18 @@ class CommitRequest extends Flight {
         `commit takes a query, and sends ${end} itself: leave out ${firstWord(text).toUpperCase()}`,
         '0A000'
       );
-    const { decode, names } = options;
-    const receiver = decode === undefined && names === undefined ? undefined : new RowReader(readingOf(options));
-    this.#query = new QueryRequest(text, values, executionOf(options), receiver);
+    this.#query = new QueryRequest(text, values, executionOf(options), readerOf(options));
     this.#end = new InternalQuery(end, [], UNCACHED);
     this.#onOver = onOver;
     this.text = text;
-    this.commands = [this.#query, this.#end, this];
+    this.putInFront([this.#query, this.#end]);
     this.effect = endsBlock ? 'block' : 'savepoint';
     this.holdBehind();
     this.wants = this.#query.wants;
   }
 
-  get result() {
-    return this.#query.result;
+  get receiver() {
+    return this.#query.receiver;
   }
 
   snapshot() {
@@ -70,12 +59,9 @@ class CommitRequest extends Flight {
   }
 
   ready() {
-    const { receiver } = this.#query;
-    const { endedBy } = this.scope.outermost;
-    this.rejectWith(endedBy ?? receiver?.error);
-    this.receiver = receiver;
+    this.rejectWith(this.scope.outermost.endedBy ?? this.receiver?.error);
     this.#onOver(this.error);
-    if (!waitsForTypes(this, [receiver])) this.settle();
+    super.ready();
   }
 }
 

@@ -36,9 +36,12 @@ class CopyRequest extends Flight {
     this.receiver = receiver;
   }
 
+  get simple() {
+    return this.settings === undefined && !SEVERAL.test(this.text);
+  }
+
   begin(writer, state) {
     this.state = state;
-    this.simple = this.settings === undefined && !SEVERAL.test(this.text);
     if (this.simple) return writer.query(this.text);
     writer.parse('', this.text, []);
     writer.bind(UNNAMED, [], 0);
@@ -47,6 +50,7 @@ class CopyRequest extends Flight {
 
   message(pipeline, type, buf, start, end, count) {
     super.message(pipeline, type, buf, start, end);
+    if (this.state === State.Failed) return;
     if (type === CopyData) return this.receiver.receiveData(buf, start, end, count, pipeline.reader.owned);
     if (type === CopyOutResponse) this.receiver.start(null, 0, pipeline);
     this.receiver.receive(type, buf, start, end);
@@ -92,7 +96,7 @@ class CopyInRequest extends CopyRequest {
 
   write(writer) {
     this.begin(writer, State.CopyInSent);
-    if (!this.simple) this.partial = this; // data and Sync
+    if (!this.simple) this.waitFor(this); // data and Sync
     this.#takesData = true;
     if (this.scope.pipeline.maxPipeline === Infinity) this.#sent?.();
   }
@@ -135,9 +139,11 @@ class CopyInRequest extends CopyRequest {
   /**
    * Ends the data.
    * @param {string} [reason] makes the COPY fail
+   * @param {Receiver} [receiver] what the request resolves to
    * @returns {boolean} false if the COPY was over
    */
-  end(reason) {
+  end(reason, receiver = this.receiver) {
+    this.receiver = receiver;
     if (!this.#takesData) return false;
     const { pipeline } = this.scope;
     if (reason === undefined) pipeline.writer.copyDone();
@@ -149,10 +155,7 @@ class CopyInRequest extends CopyRequest {
 
   #stop(pipeline) {
     this.#takesData = false;
-    if (this.partial === undefined) return;
-    this.partial = undefined;
-    pipeline.writer.sync();
-    pipeline.flush();
+    if (this.partial !== undefined) this.finish(pipeline);
   }
 
   fail(...given) {

@@ -46,11 +46,6 @@ class PortalStep extends QueryRequest {
     super.fail(...given);
   }
 
-  reset() {
-    super.reset();
-    this.portal.open = true;
-  }
-
   canResend() {
     return false;
   }
@@ -118,7 +113,6 @@ class Portal {
     };
     const failed = error => {
       answered();
-      this.open = false;
       this.end(error).catch(() => {});
     };
     try {
@@ -151,10 +145,7 @@ class Portal {
    */
   async close() {
     while (this.#chained > 0) await this.#underWay;
-    if (this.open) {
-      this.open = false;
-      await this.end();
-    }
+    if (this.open) await this.end();
     await this.committed?.catch(error => {
       if (this.#step?.error === undefined) throw error;
     }); // else its fetch has rejected
@@ -178,6 +169,7 @@ class Portal {
    * query's resources to the end of the block.
    */
   async end(error) {
+    this.open = false;
     if (this.#endBlock !== undefined) return this.#endBlock(error);
     if (error !== undefined || this.statement === undefined) return;
     this.statement = undefined; // it is closed once

@@ -2,7 +2,7 @@
 
 const { State, backend, nextState } = require('../protocol');
 const { RowReader, readingOf, wantsOf } = require('../rows');
-const { Flight, waitsForTypes } = require('../pipeline');
+const { Flight } = require('../pipeline');
 
 const { CommandComplete, CopyData, CopyInResponse, DataRow, EmptyQueryResponse, ErrorResponse, RowDescription } =
   backend;
@@ -63,9 +63,8 @@ class SimpleQueryRequest extends Flight {
     this.reader = null;
   }
 
-  ready() {
-    this.rejectWith(this.receiver.find(({ error }) => error !== undefined)?.error);
-    if (!waitsForTypes(this, this.receiver)) this.settle();
+  get receivers() {
+    return this.receiver;
   }
 }
 

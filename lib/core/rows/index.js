@@ -10,6 +10,10 @@ const { Memory, RowReader } = require('./row-reader');
 /** The length of the column whose length word is at `off`; it never reaches past the end of its message. */
 const columnLength = (buf, off, end) => datarow.columnLength(buf, off, end, RowParser.platform);
 
+/** @returns {RowReader|undefined} undefined for one that is made when its result begins, see QueryRequest */
+const readerOf = options =>
+  options.decode === undefined && options.names === undefined ? undefined : new RowReader(decode.readingOf(options));
+
 module.exports = {
   OWN,
   RowReader,
@@ -22,6 +26,7 @@ module.exports = {
   wantsOf: decode.wantsOf,
   isName: decode.isName,
   namesIn: decode.namesIn,
+  readerOf,
   readingOf: decode.readingOf,
   columnLength,
   int32: datarow.int32,

@@ -3,7 +3,7 @@
 const { Writable } = require('node:stream');
 const { AbortError, State, TimeoutError, checkText, kindOf } = require('../protocol');
 const {
-  CloseRequest,
+  SyncRequest,
   callerOf,
   copyDirection,
   giveUp,
@@ -71,7 +71,7 @@ class CopyFrom extends Writable {
       if (this.destroyed) throw new AbortError('the stream was destroyed');
       // Behind BEGIN in one flight, pgcat stores the rows of a block that is rolled back, and Pgpool-II answers no
       // later query.
-      const begun = scope.begin && submitIn(new CloseRequest(), scope).catch(error => error);
+      const begun = scope.begin && submitIn(new SyncRequest(), scope).catch(error => error);
       // If the block has failed in front of it, for example by its settings, the error says why.
       return submitIn(this.#request, scope, { settings: limits.settings }).catch(async error => {
         throw (error.code === '25P02' && (await begun)) || error;

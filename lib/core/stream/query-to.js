@@ -200,8 +200,6 @@ class StreamRequest extends QueryRequest {
     if (!this.pending || this.#wasWritten) return;
     this.#wasWritten = true;
     if (error !== undefined) return this.#fail(error);
-    this.unwatch?.();
-    this.unwatch = undefined;
     try {
       writeLast(this.#sink);
       if (written.push(this) === 1) process.nextTick(settleWritten);

@@ -2,13 +2,13 @@
 
 const assert = require('node:assert/strict');
 const { State } = require('../../../lib/core/protocol');
-const { CloseRequest } = require('../../../lib/core/pipeline/close');
+const { CloseRequest, SyncRequest } = require('../../../lib/core/pipeline/close');
 const { connected, faked, hex, message, ANSWER, commandComplete } = require('../../support');
 const { encoded, give, open } = require('../../support/submitted');
 
 describe('CloseRequest', () => {
-  it('without a name is Sync alone', async () => {
-    const request = open(new CloseRequest());
+  it('has Sync alone beside it, for what waits for all before', async () => {
+    const request = open(new SyncRequest());
     assert.equal(encoded(request), '5300000004');
     assert.equal(request.state, State.Done);
     request.ready();

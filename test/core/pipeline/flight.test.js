@@ -3,7 +3,7 @@
 const assert = require('node:assert/strict');
 const { PostgresError, State } = require('../../../lib/core/protocol');
 const { Flight, mayResend } = require('../../../lib/core/pipeline/flight');
-const { CloseRequest } = require('../../../lib/core/pipeline/close');
+const { SyncRequest } = require('../../../lib/core/pipeline/close');
 const { hex, ANSWER, message } = require('../../support');
 const { encoded, give, open } = require('../../support/submitted');
 
@@ -61,7 +61,7 @@ describe('Flight', () => {
     const waiting = open(new Flight());
     assert.equal(waiting.giveUp(error), false);
     await assert.rejects(waiting.promise, error);
-    const sent = open(new CloseRequest());
+    const sent = open(new SyncRequest());
     encoded(sent);
     assert.equal(sent.giveUp(error), true);
     assert.equal(sent.giveUp(error), false, 'once');

@@ -5,7 +5,9 @@ const { once } = require('node:events');
 const { PassThrough } = require('node:stream');
 const { pipeline } = require('node:stream/promises');
 const { Client, RowReader } = require('../../..');
-const { sharedServer, connected, proxied, hex } = require('../../support');
+const { CopyOutRequest } = require('../../../lib/core/requests');
+const { ANSWER, sharedServer, connected, proxied, hex } = require('../../support');
+const { encoded, give, open } = require('../../support/submitted');
 
 /** A client with an empty temporary table `target (a int, b text)`. */
 async function withTable(options) {
@@ -16,6 +18,18 @@ async function withTable(options) {
 }
 
 const stored = async client => (await client.query('SELECT * FROM target ORDER BY a')).rows.map(row => row.toArray());
+
+describe('A COPY', () => {
+  it('gives its receiver the messages of the result, and not that of an error', () => {
+    const given = [];
+    const receiver = { start() {}, receive: type => given.push(String.fromCharCode(type)) };
+    const request = open(new CopyOutRequest('COPY t TO STDOUT', receiver));
+    encoded(request);
+    give(request, hex('48 00000007 00 0000')); // CopyOutResponse
+    give(request, ANSWER.error('22012', 'no'));
+    assert.deepEqual(given, ['H']);
+  });
+});
 
 describe('COPY FROM STDIN', () => {
   it('takes rows as text, and tells how many', async () => {

@@ -22,7 +22,7 @@ const DONE = commandComplete('SELECT 1');
 function sent({ text = 'SELECT a', values = [], cache = true, statements = new Statements(10) } = {}) {
   const request = new QueryRequest(text, values, executionOf({ cache }), new RowReader());
   const writer = new MessageWriter();
-  request.promise = request.open(null);
+  request.promise = request.open({ pipeline: { rejecting: 0 } });
   request.write(writer, statements, request);
   writer.sync();
   const pipeline = {
