@@ -2,6 +2,7 @@
 
 const assert = require('node:assert/strict');
 const { encodingFor, representationFor } = require('../../lib/http/negotiate');
+const { gc } = require('../support/gc');
 
 describe('The compression for a reader', () => {
   for (const [header, expected] of [
@@ -52,6 +53,7 @@ describe('The representation for a reader', () => {
     ['application/*;q=0.5, text/*', 'csv'],
     ['application/json;q=0.2, text/csv;q=0.3', 'csv'],
     ['text/csv, application/json', 'json'],
+    ['text/csv, application/json;q=1', 'json'],
     ['text/csv, application/json', 'csv', ['csv', 'json']],
     ['application/*', 'json', ['csv', 'json']],
     ['application/x-postgresql;q=0, */*', 'json'],
@@ -82,5 +84,17 @@ describe('The representation for a reader', () => {
     for (const part of [',', ';', ' ', 'a/*,', ';q=', '*/*;q=0.1,', '"']) {
       assert.equal(representationFor(part.repeat(1e5 / part.length) + ',text/csv;q=0.5', ['csv']), 'csv');
     }
+  });
+
+  it('takes no memory of many headers, nor of long ones', () => {
+    const used = () => {
+      gc();
+      return process.memoryUsage().heapUsed;
+    };
+    const before = used();
+    for (let i = 0; i < 50; i++) representationFor(`text/csv, ${'x'.repeat(200000)}${i}`, ['csv']);
+    for (let i = 0; i < 20000; i++) representationFor(`text/csv, x${i}/*`, ['csv']);
+    const grown = used() - before;
+    assert.ok(grown < 3e6, `${grown} bytes`);
   });
 });

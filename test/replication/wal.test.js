@@ -25,6 +25,7 @@ describe('Log sequence numbers', () => {
       '1/',
       '/1',
       '1/123456789',
+      '123456789/1',
       '0x1/1',
       ' 1/1',
       '1/1\n',
@@ -37,6 +38,15 @@ describe('Log sequence numbers', () => {
       assert.throws(() => parseLsn(text), TypeError);
     }
   });
+
+  for (const [lsn, name] of [
+    [5, 'TypeError'],
+    ['0/5', 'TypeError'],
+    [undefined, 'TypeError'],
+    [-1n, 'RangeError'],
+    [2n ** 64n, 'RangeError']
+  ])
+    it(`are not written of ${typeof lsn} ${lsn}`, () => assert.throws(() => formatLsn(lsn), { name }));
 });
 
 describe('Times of the log', () => {
