@@ -2,9 +2,28 @@
 
 const assert = require('node:assert/strict');
 const { AsyncLocalStorage } = require('node:async_hooks');
-const { Writable } = require('node:stream');
+const net = require('node:net');
+const { Duplex, Writable } = require('node:stream');
+const { mock } = require('node:test');
+const { setImmediate: turn } = require('node:timers/promises');
+const { sharedServer } = require('../support');
 const { collector, slow } = require('../support/kit');
 const { SESSIONS, table } = require('./kit');
+
+/** A socket whose data comes when a promise has resolved, not from the event loop. */
+function promisedSocket({ port, host }) {
+  const socket = net.connect(port, host);
+  const duplex = new Duplex({
+    read() {},
+    write: (...given) => void socket.write(...given),
+    final: done => void socket.end(done)
+  });
+  socket.on('data', async chunk => {
+    await undefined;
+    duplex.push(chunk);
+  });
+  return duplex.on('close', () => socket.destroy());
+}
 
 const own = options => new Writable({ write: (chunk, encoding, done) => done(), ...options });
 
@@ -104,6 +123,33 @@ describe('A result into a stream that stays open', function () {
         await running;
       })
   );
+
+  it('fails with the error of its stream wherever its end was read', async () => {
+    const { config } = await sharedServer();
+    const use = async client => {
+      const full = () => own({ write: (chunk, encoding, done) => done(new Error('full')) });
+      for (const run of Object.values(METHODS)) await assert.rejects(run(client, full(), ROW), /full/);
+    };
+    await SESSIONS.client(use, { socket: () => promisedSocket(config) });
+  });
+
+  it('has one error for its reader, although its statement_timeout passes while that takes it', () =>
+    SESSIONS.client(async client => {
+      const stream = slow();
+      const text = "SELECT repeat('x', 1000), 1 / (3000 - i) FROM generate_series(1, 4000) AS i";
+      mock.timers.enable({ apis: ['setTimeout'] });
+      try {
+        const running = METHODS.queryTo(client, stream, text, { buffer: 1e9, statement_timeout: 1000 });
+        await Promise.all([stream.asked(), client.query('SELECT 1')]);
+        mock.timers.tick(1000);
+        await turn();
+        stream.hurry();
+        await assert.rejects(running, { code: '22012' });
+      } finally {
+        mock.timers.reset();
+      }
+      assert.equal(stream.text.split('division by zero').length, 2);
+    }));
 
   it('ends by its own statement_timeout', () =>
     SESSIONS.client(async client => {

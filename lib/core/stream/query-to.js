@@ -186,7 +186,7 @@ class StreamRequest extends QueryRequest {
     const { target } = this.#sink;
     target.watch(error => {
       this.#sink.error = error;
-      if (!this.#wasWritten) giveUp(this, error);
+      giveUp(this, error);
     });
     try {
       return submitIn(this, lease.sendsIn, this.#options);
