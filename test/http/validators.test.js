@@ -91,7 +91,8 @@ describe('validate', () => {
       [200, 200, 1, false, false]
     ]) {
       const response = responseOf();
-      validate(get(), response, answerOf('a', { rowCount, kept }), 0, { status, emptyStatus });
+      const request = get({ 'if-none-match': '*' });
+      assert.equal(validate(request, response, answerOf('a', { rowCount, kept }), 0, { status, emptyStatus }), does);
       assert.equal(response.set.has('etag'), does, `${status} ${emptyStatus} ${rowCount} ${kept}`);
     }
   });
