@@ -12,9 +12,10 @@ const TAG_OVERHEAD = 256;
  */
 class Entries {
   #byKey = new Map(); // the least recently used first
-  #order = this.#byKey.values();
+  #order; // iterator, which holds in memory what the map has replaced since it was last asked
   #byTag = new Map(); // sets of entries
   #maxBytes;
+  #uses = 0; // of entries, since there may be an iterator
 
   constructor(maxBytes) {
     this.#maxBytes = maxBytes;
@@ -29,9 +30,10 @@ class Entries {
 
   /** @returns {object} the entry of a key, made if there is none; it becomes the most recently used one */
   use(key, tags) {
+    if (++this.#uses > this.size) this.#forgetOrder();
     const known = this.#byKey.get(key);
     const entry = known ?? { key, tags, size: 0, answer: undefined, asking: undefined };
-    if (known !== undefined) this.#byKey.delete(key);
+    this.#byKey.delete(key);
     this.#byKey.set(key, entry);
     if (known !== undefined) return entry;
     for (const tag of tags) {
@@ -61,14 +63,10 @@ class Entries {
     return size <= this.#maxBytes;
   }
 
-  /** The iterator is kept from call to call: a new one would walk over the places of all evicted entries. */
+  /** The iterator is kept for several calls: a new one walks over the places of all evicted entries. */
   #oldest() {
-    let next = this.#order.next();
-    if (next.done) {
-      this.#order = this.#byKey.values();
-      next = this.#order.next();
-    }
-    return next.value;
+    this.#order ??= this.#byKey.values();
+    return this.#order.next().value; // there is one: what it gave before was forgotten
   }
 
   forget(entry) {
@@ -95,7 +93,12 @@ class Entries {
 
   clear() {
     for (const entry of this.#byKey.values()) this.forget(entry);
-    this.#order = this.#byKey.values(); // the old iterator would hold what was cleared
+    this.#forgetOrder();
+  }
+
+  #forgetOrder() {
+    this.#order = undefined;
+    this.#uses = 0;
   }
 }
 

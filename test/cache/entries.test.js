@@ -2,6 +2,7 @@
 
 const assert = require('node:assert/strict');
 const { Entries } = require('../../lib/cache/entries');
+const { gc } = require('../support/gc');
 
 const answerOf = length => ({ body: Buffer.allocUnsafeSlow(length) });
 
@@ -52,6 +53,50 @@ describe('Entries', () => {
     assert.deepEqual([entries.size, entries.evictions], [1, 0]);
     assert.deepEqual(kept(entries, 'ab'), ['a']);
   });
+
+  it('fit exactly', () => {
+    const entries = filled('ab', { maxBytes: 2 * (1024 + 10 + 2) });
+    assert.deepEqual([kept(entries, 'ab'), entries.evictions], [['a', 'b'], 0]);
+    const one = new Entries(1024 + 10 + 2);
+    assert.equal(one.keep(one.use('a', []), answerOf(10)), true);
+    assert.deepEqual(kept(one, 'a'), ['a']);
+  });
+
+  it('are forgotten once, whatever tags they have', () => {
+    const entries = filled('a', { tags: () => ['x', 'y'] });
+    for (const tag of ['x', 'y']) entries.forgetTag(tag);
+    assert.equal(entries.bytes, 0);
+  });
+
+  for (const [what, work] of [
+    [
+      'forgotten with their tags',
+      (entries, i) => {
+        entries.use('d', [`tag ${i}`]);
+        entries.forgetKey('d');
+      }
+    ],
+    ['used again', (entries, i) => entries.use('abc'[i % 3], [])],
+    [
+      'used again behind some that were evicted',
+      (entries, i) => {
+        if (i < 3) entries.keep(entries.use(`${i}`, []), answerOf(10));
+        else entries.use('012'[i % 3], []);
+      }
+    ]
+  ])
+    it(`leave no memory behind that are ${what}`, () => {
+      const entries = filled('abc', { maxBytes: 3200 });
+      const used = () => {
+        gc();
+        return process.memoryUsage().heapUsed;
+      };
+      const before = used();
+      for (let i = 0; i < 50000; i++) work(entries, i);
+      const grown = used() - before;
+      assert.ok(grown < 1e6, `${grown} bytes`);
+      assert.equal(entries.size, 3);
+    });
 
   it('are forgotten by key, by tag, all with a tag, and all', () => {
     const TAGS = { a: ['x', 'y'], b: ['y'], c: [] };
