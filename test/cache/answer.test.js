@@ -2,6 +2,7 @@
 
 const assert = require('node:assert/strict');
 const { Writable } = require('node:stream');
+const { setImmediate: turn } = require('node:timers/promises');
 const { RowReader } = require('../..');
 const { Collector, isRead, read, write } = require('../../lib/cache/answer');
 const { limitOf } = require('../../lib/cache/limit');
@@ -67,7 +68,7 @@ describe('An answer', () => {
   });
 
   it('is read as often as one likes, and nobody can change it for the next', () => {
-    for (const format of [0, 1]) {
+    for (const format of [undefined, 0, 1]) {
       const answer = answerOf(RESULT, { form: { format } });
       for (let i = 0; i < 3; i++) {
         const reader = new RowReader();
@@ -77,6 +78,7 @@ describe('An answer', () => {
           reader.rows.map(row => row.toArray().map(value => value && String(value))),
           ROWS.map(row => row.map(value => value || (value === '' && format === 1 ? '' : value)))
         );
+        assert.equal(reader.binary, format ?? 0);
         for (const row of reader.rows) row.rowBuffer.fill(0);
       }
     }
@@ -116,11 +118,22 @@ describe('An answer', () => {
     }
   });
 
-  it('leaves the target open where it is to', async () => {
-    const target = new SlowTarget();
-    await write(answerOf(Buffer.from('x')), target, false, limitOf({}));
-    assert.equal(target.ended, undefined);
-    assert.equal(String(Buffer.concat(target.pieces)), 'x');
+  it('leaves the target open where it is to, when that has taken it', async () => {
+    for (const [text, pieces] of [
+      ['x', ['x']],
+      ['', []]
+    ]) {
+      const target = new SlowTarget();
+      let isTaken = false;
+      target.flushed = async () => {
+        await turn();
+        isTaken = true;
+      };
+      await write(answerOf(Buffer.from(text)), target, false, limitOf({}));
+      assert.equal(isTaken, true);
+      assert.equal(target.ended, undefined);
+      assert.deepEqual(target.pieces.map(String), pieces);
+    }
   });
 
   it('waits for a target no longer than the limit lets it', async () => {

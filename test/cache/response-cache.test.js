@@ -6,6 +6,7 @@ const { PassThrough } = require('node:stream');
 const { inspect } = require('node:util');
 const { ResponseCache } = require('../../lib/cache');
 const { LEASE } = require('../../lib/core/internal');
+const { Target } = require('../../lib/core/stream');
 const { commandComplete, dataRow, rowDescription } = require('../support');
 
 /** The bytes of a result of one column and row. */
@@ -406,6 +407,23 @@ describe('ResponseCache', () => {
     asked.pop().reject(new Error('no'));
     await assert.rejects(asking, /no/);
     assert.equal(asked.length, 0);
+  });
+
+  it('asks for a target when that has its turn', async () => {
+    const { cache, asked } = setUp();
+    const target = new Target(new PassThrough().resume());
+    let begin;
+    target.untilFirst = () =>
+      new Promise(resolve => {
+        begin = resolve;
+      });
+    const asking = cache.queryTo(target, 'k');
+    await turn();
+    assert.equal(asked.length, 0);
+    begin();
+    await turn();
+    asked.pop().answer('x');
+    assert.equal((await asking).rowCount, 1);
   });
 
   describe('that listens', () => {

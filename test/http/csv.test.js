@@ -61,7 +61,7 @@ describe('CSV', () => {
 
   it('makes text of what spreadsheets take for formulas, but not of numbers, if asked to', async () => {
     const client = await connected();
-    const text = `SELECT v AS "=a", -1 AS b, -1.5 AS c FROM unnest(ARRAY['=1+1', '+1', '-1', '@a', E'\\ta', E'\\ra', E'\\n=1', '＝1', '＋1', '－1', '＠a', '！a', '=a","b', '', NULL, 'a=1', '''']) v`;
+    const text = `SELECT v AS "=a", -1 AS b, -1.5 AS c FROM unnest(ARRAY['=1+1', '+1', '-1', '@a', E'\\ta', E'\\ra', E'\\n=1', '＝1', '＋1', '－1', '＠a', '＝', '！a', '=a","b', '', NULL, 'a=1', '''']) v`;
     const rows = cells => ['', ...cells].join('\n');
     assert.equal(
       await written(client, text, [], true),
@@ -78,6 +78,7 @@ describe('CSV', () => {
           `"'＋1"`,
           `"'－1"`,
           `"'＠a"`,
+          `"'＝"`,
           '！a',
           `"'=a"",""b"`,
           '""',
@@ -112,7 +113,8 @@ describe('CSV', () => {
       message('D', int16(2), 5),
       message('D', int16(2), -2, -1)
     ]) {
-      assert.throws(() => csvOf(['a', 'b'], row), { name: 'ConnectionError', code: '08P01' });
+      for (const before of [[], [dataRow('1', '2')]])
+        assert.throws(() => csvOf(['a', 'b'], ...before, row), { name: 'ConnectionError', code: '08P01' });
     }
   });
 

@@ -1,6 +1,7 @@
 'use strict';
 
 const assert = require('node:assert/strict');
+const { Held } = require('../../lib/live/held');
 const { State } = require('../../lib/live/state');
 const { dataRow, message, rowDescription } = require('../support');
 const { messagesIn } = require('./serving');
@@ -83,5 +84,19 @@ describe('A state', () => {
     const second = new State(bodyOf(['y']), first);
     assert.equal(first.bytes, undefined);
     assert.ok(second.bytes);
+  });
+
+  it('holds its bytes, 16 for each row, and the pieces for readers until it is forgotten', () => {
+    const held = new Held();
+    const [before, now] = [bodyOf(['x', 'y']), bodyOf(['x', 'z', 'y'])];
+    const first = new State(before, undefined, held);
+    assert.equal(held.bytes, before.length + 2 * 16);
+    const second = new State(now, first, held);
+    assert.equal(held.bytes, now.length + 3 * 16);
+    second.from();
+    const { length } = second.from(first);
+    assert.equal(held.bytes, now.length + 3 * 16 + length);
+    second.forget();
+    assert.equal(held.bytes, 0);
   });
 });

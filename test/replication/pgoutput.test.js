@@ -118,11 +118,26 @@ describe('PgOutput', () => {
       row({ id: 'id 5', name: null })
     );
     assert.deepEqual(decoded(false)(text), row({ id: '5', name: null }));
+    const columns = new Map();
+    decoded(new Map([[25, (value, column) => columns.set(column.name, column)]]))(text);
+    assert.deepEqual(columns.get('__proto__'), {
+      name: '__proto__',
+      tableOid: 16385,
+      tableColumnIndex: 3,
+      typeOid: 25,
+      typeLen: 0,
+      typeModifier: 8,
+      binary: 0
+    });
     assert.throws(() => new PgOutput({ binary: true }), {
       name: 'TypeError',
       message: 'there is no option binary here; the options are decode'
     });
     assert.throws(() => new PgOutput({ decode: 1 }), TypeError);
+    assert.throws(() => new PgOutput({ decode: { mood: String } }), {
+      name: 'TypeError',
+      message: 'decode has names of types, which pgoutput does not tell: write OIDs'
+    });
   });
 
   it('says what START_REPLICATION takes where a message is not of protocol version 1', () => {

@@ -106,7 +106,8 @@ describe('Values', () => {
       '44 0000000b 0001 00000002 61',
       '44 0000000a 0001 fffffffe',
       '44 0000000a 0001 7fffffff',
-      '44 00000006 0000'
+      '44 00000006 0000',
+      '44 00000010 0002 00000001 61 00000001 62'
     ]) {
       const bytes = hex(digits);
       for (const messages of [[bytes], [dataRow('a'), bytes]]) {
