@@ -12,6 +12,8 @@ export function check(ok, { error }, name) {
   if (!ok) throw error(`${name} of a wrong length`);
 }
 
+export const uint32 = (bytes, off) => int32(bytes, off) >>> 0;
+
 export const uint16 = (bytes, off) => (bytes[off] << 8) | bytes[off + 1];
 
 export const int16 = (bytes, off) => (uint16(bytes, off) << 16) >> 16;

@@ -1,7 +1,7 @@
 // Decoders of dates and times. Binary values become the strings that the server prints with DateStyle ISO,
 // IntervalStyle postgres and TimeZone UTC.
 
-import { int32 } from './datarow.js';
+import { int32, uint32 } from './datarow.js';
 import { bigint, pad, sized } from './scalars.js';
 import { text } from './text.js';
 
@@ -117,7 +117,7 @@ function millisText(bytes, start, end) {
 const millis = sized(
   8,
   (bytes, start) =>
-    int32(bytes, start) * 4294967 + floor((int32(bytes, start) * 296 + (int32(bytes, start + 4) >>> 0)) / 1000) + EPOCH
+    int32(bytes, start) * 4294967 + floor((int32(bytes, start) * 296 + uint32(bytes, start + 4)) / 1000) + EPOCH
 );
 
 /** An Invalid Date for infinity and after the year 275760. */

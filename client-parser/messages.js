@@ -2,7 +2,7 @@
 // behind its end, and the platform. It trusts no length and no terminator.
 // https://www.postgresql.org/docs/current/protocol-message-formats.html
 
-import { check, endOf, int16, int32, rowClass, slice, uint16 } from './datarow.js';
+import { check, endOf, int16, int32, rowClass, slice, uint16, uint32 } from './datarow.js';
 import { named } from './errors.js';
 import { tagOf } from './text.js';
 
@@ -110,9 +110,9 @@ export class RowDescription {
       valid(nameEnd >= off && nameEnd + 19 <= end);
       this.columns.push({
         name: platform.text(bytes, off, nameEnd),
-        tableOid: int32(bytes, nameEnd + 1) >>> 0,
+        tableOid: uint32(bytes, nameEnd + 1),
         tableColumnIndex: int16(bytes, nameEnd + 5),
-        typeOid: int32(bytes, nameEnd + 7) >>> 0,
+        typeOid: uint32(bytes, nameEnd + 7),
         typeLen: int16(bytes, nameEnd + 11),
         typeModifier: int32(bytes, nameEnd + 13),
         binary: int16(bytes, nameEnd + 17)

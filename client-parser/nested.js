@@ -1,6 +1,6 @@
 // Decoders of arrays, ranges and multiranges.
 
-import { int32 } from './datarow.js';
+import { int32, uint32 } from './datarow.js';
 import { text } from './text.js';
 import { valid } from './scalars.js';
 
@@ -58,10 +58,10 @@ function endOfItem(bytes, pos, end) {
  * dimension, then the elements.
  */
 function readArray(bytes, start, end, decode) {
-  const dimensions = int32(bytes, start);
-  const typeOid = int32(bytes, start + 8) >>> 0;
+  const dimensions = uint32(bytes, start);
+  const typeOid = uint32(bytes, start + 8);
   let pos = start + 12 + 8 * dimensions;
-  valid(dimensions >>> 0 < 7 && pos <= end);
+  valid(dimensions < 7 && pos <= end);
   const array = at => {
     const values = [];
     const isLast = (at += 8) === start + 4 + 8 * dimensions;

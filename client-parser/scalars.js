@@ -1,7 +1,7 @@
 // Decoders of plain values. Each takes (bytes, start, end), without the length word.
 // https://www.postgresql.org/docs/current/protocol-overview.html#PROTOCOL-FORMAT-CODES
 
-import { int16, int32, uint16 } from './datarow.js';
+import { int16, int32, uint16, uint32 } from './datarow.js';
 import { octets, scratch, text } from './text.js';
 import { check } from './errors.js';
 
@@ -33,10 +33,10 @@ const eight = method =>
   });
 
 export const boolText = sized(1, (bytes, start) => bytes[start] === 116); // t
-export const bool = sized(1, (bytes, start) => bytes[start] !== 0);
+export const bool = sized(1, (bytes, start) => bytes[start] > 0);
 export const int2 = sized(2, int16);
 export const int4 = sized(4, int32);
-export const oid = sized(4, (bytes, start) => int32(bytes, start) >>> 0);
+export const oid = sized(4, uint32);
 export const bigint = eight('getBigInt64');
 export const float8 = eight('getFloat64');
 
@@ -73,9 +73,13 @@ export function bigintText(bytes, start, end) {
 }
 
 /** @returns {number|string} a number if that is exact, else the string that the server prints */
-const safe = value => (Number.isSafeInteger(Number(value)) ? Number(value) : `${value}`);
+const safe = (value, number = Number(value)) => (Number.isSafeInteger(number) ? number : `${value}`);
 
-export const int8 = (...place) => safe(bigint(...place));
+export function int8(bytes, start, end) {
+  const value = int32(bytes, start) * 2 ** 32 + uint32(bytes, start + 4);
+  return end - start === 8 && Number.isSafeInteger(value) ? value : `${bigint(bytes, start, end)}`;
+}
+
 export const int8Text = (...place) => decimal(...place) ?? safe(bigintText(...place));
 
 /** The number with the fewest digits that is this float4, as the server prints it: 0.1, not 0.10000000149. */
@@ -166,13 +170,13 @@ export function jsonb(bytes, start, end) {
 }
 
 /** The short form of IPv6, with IPv4 at its end in its own notation. */
-function ipv6(bytes, start) {
-  const words = Array.from({ length: 8 }, (_, i) => uint16(bytes, start + 2 * i).toString(16));
+function ipv6(bytes, start, end) {
+  const words = hex(bytes, start, end).replace(/.{4}(?=.)/g, '$&:');
   // URLs omit the longest run of zeros, as the server does.
-  const address = new URL(`http://[${words.join(':')}]`).hostname.slice(1, -1);
+  const address = new URL(`http://[${words}]`).hostname.slice(1, -1);
   return address.replace(
     /^(::(?:ffff:)?)[\da-f]+:[\da-f]+$/,
-    (all, zeros) => zeros + bytes.subarray(start + 12, start + 16).join('.')
+    (all, zeros) => zeros + bytes.subarray(end - 4, end).join('.')
   );
 }
 
@@ -180,7 +184,7 @@ function ipv6(bytes, start) {
 export function inet(bytes, start, end) {
   const length = bytes[start] === 2 ? 4 : 16;
   valid(end - start === 4 + length && bytes[start + 3] === length);
-  const address = length === 4 ? bytes.subarray(start + 4, end).join('.') : ipv6(bytes, start + 4);
+  const address = length === 4 ? bytes.subarray(start + 4, end).join('.') : ipv6(bytes, start + 4, end);
   const mask = bytes[start + 1];
   return bytes[start + 2] || mask !== length * 8 ? `${address}/${mask}` : address;
 }

@@ -6,14 +6,21 @@
 
 const { protocolError } = require('../protocol');
 const { int16, int32, uint16 } = require('../../../client-parser/datarow.js');
+const { arrayOf } = require('../../../client-parser/nested.js');
 
 const { latin1Slice } = Buffer.prototype;
 
-/** Bytes of the text of many rows, and the most that one value needs. */
+/** Bytes of the text of many rows, and the most that one value needs: three ranges of numerics of 185 characters. */
 const PAGE = 16384;
-const MOST = 256;
+const MOST = 640;
 
-const page = Buffer.allocUnsafeSlow(PAGE + MOST);
+/** The most bytes of a multirange that is written. */
+const RANGES = 64;
+
+/** Where the page has the last date. */
+const DATE = PAGE + MOST;
+
+const page = Buffer.allocUnsafeSlow(DATE + 16);
 /** Writes several characters at once: a fourth of the stores, and they need not be aligned. */
 const view = new DataView(page.buffer);
 
@@ -40,33 +47,30 @@ function four(value, pos) {
   return pos + 4;
 }
 
-/** Writes an integer below 2 ** 32 with at least so many digits. */
-function decimals(value, pos, least) {
-  let rest = value >>> 0;
-  let length = 1;
-  for (let top = 10; rest >= top; top *= 10) length++;
-  if (length < least) length = least;
-  for (let at = pos + length; at > pos;) {
-    const high = (rest / 10) >>> 0;
-    page[--at] = 48 + (rest - high * 10);
-    rest = high;
+/** Writes a natural number that is exact: four digits without leading zeros, behind those before them. */
+function decimals(value, pos) {
+  if (value > 9999) {
+    const high = value < 2 ** 32 ? (value / 10000) >>> 0 : Math.floor(value / 10000);
+    return four(value - high * 10000, decimals(high, pos));
   }
-  return pos + length;
+  const high = ((value | 0) / 100) | 0;
+  const zeros = value > 999 ? 0 : value > 99 ? 1 : value > 9 ? 2 : 3;
+  view.setUint32(pos, ((TWO[high] << 16) | TWO[(value - high * 100) | 0]) << (8 * zeros));
+  return pos + 4 - zeros;
 }
 
-const hex = (bytes, start, pos) => view.setUint32(pos, (HEX[bytes[start]] << 16) | HEX[bytes[start + 1]]);
+function integer(value, pos) {
+  if (value < 0) page[pos++] = MINUS;
+  return decimals(value < 0 ? -value : value, pos);
+}
 
 function uuid(bytes, start, end, pos) {
-  hex(bytes, start, pos);
-  hex(bytes, start + 2, pos + 4);
-  hex(bytes, start + 4, pos + 9);
-  hex(bytes, start + 6, pos + 14);
-  hex(bytes, start + 8, pos + 19);
-  hex(bytes, start + 10, pos + 24);
-  hex(bytes, start + 12, pos + 28);
-  hex(bytes, start + 14, pos + 32);
-  page[pos + 8] = page[pos + 13] = page[pos + 18] = page[pos + 23] = MINUS;
-  return pos + 36;
+  for (let i = start; i < end; i += 2) {
+    view.setUint32(pos, (HEX[bytes[i]] << 16) | HEX[bytes[i + 1]]);
+    pos += 4;
+    if (i > start && i < start + 10) page[pos++] = MINUS;
+  }
+  return pos;
 }
 
 function macaddr(bytes, start, end, pos) {
@@ -79,7 +83,8 @@ function macaddr(bytes, start, end, pos) {
 
 // The greatest numbers mean infinity, the least ones -infinity.
 const LAST = 2 ** 31 - 1;
-const infinity = (high, pos) => put(high > 0 ? 'infinity' : '-infinity', pos);
+const infinity = (high, low, pos) =>
+  low === ~(high >> 31) && (high === LAST || high === ~LAST) ? put(high > 0 ? 'infinity' : '-infinity', pos) : -1;
 
 const DAY = 86400e6;
 
@@ -88,62 +93,53 @@ let days = 0;
 let seconds = 0;
 let micros = 0;
 
+/** The microseconds before the day, which is mostly that of the next number as well. */
+const midnight = new Float64Array(1);
+
 /**
- * Reads microseconds. The number of days is at most as great as they are; the other parts are not negative.
- * @returns {boolean} false for numbers that are not exact: infinity, and those of far years
+ * Reads microseconds; only the number of days may be negative. Products are exact, since a day has a multiple of 2 ** 13
+ * microseconds.
  */
 function readMicros(bytes, start) {
-  const high = int32(bytes, start);
-  if (high >= 2 ** 20 || high < -(2 ** 20)) return false;
-  const all = high * 2 ** 32 + (int32(bytes, start + 4) >>> 0);
-  // Products may be one off, and cost less than quotients.
-  days = Math.floor(all * (1 / DAY)) | 0;
-  let rest = all - days * DAY;
-  if (rest < 0) {
-    days--;
-    rest += DAY;
-  } else if (rest >= DAY) {
-    days++;
-    rest -= DAY;
+  const high = int32(bytes, start) * 2 ** 32;
+  const low = int32(bytes, start + 4) >>> 0;
+  let rest = high - midnight[0] + low;
+  if (rest < 0 || rest >= DAY) {
+    days = Math.floor((high + low) / DAY);
+    rest = high - days * DAY + low;
+    if (rest < 0) {
+      days--;
+      rest += DAY;
+    }
+    midnight[0] = days * DAY;
   }
-  seconds = (rest * 1e-6) | 0;
+  seconds = (rest / 1e6) | 0;
   micros = (rest - seconds * 1e6) | 0;
-  if (micros === 1e6) {
-    seconds++;
-    micros = 0;
-  }
-  return true;
 }
 
-/** Writes what `readMicros` has not read. @returns {number} -1 unless it is infinity */
-function far(bytes, start, pos) {
-  const high = int32(bytes, start);
-  const low = int32(bytes, start + 4);
-  return (high === LAST && low === -1) || (high === ~LAST && low === 0) ? infinity(high, pos) : -1;
-}
-
-let isBC = false;
-
-/*
- * Writes the date so many days after 2000-01-01, in the proleptic Gregorian calendar, without ` BC`. A quotient of what
- * is known to have 32 bits is a product for V8; it knows that of what `| 0` has made.
+/**
+ * Writes the date so many days after 2000-01-01, in the proleptic Gregorian calendar, without ` BC`.
+ * @returns {number} -1 before the year -4800 and after 99999
  */
-function putDate(days2000, pos) {
-  // Days since 0000-03-01, in eras of 400 years; years begin in March.
-  const since = days2000 + 730425;
-  const era = since >= 0 && since <= LAST ? ((since | 0) / 146097) | 0 : Math.floor(since / 146097);
-  const day = (since - era * 146097) | 0;
-  const years = (day - ((day / 1460) | 0) + ((day / 36524) | 0) - ((day / 146096) | 0)) | 0;
-  const year = (years / 365) | 0;
-  const ofYear = (day - (365 * year + (year >> 2) - ((year / 100) | 0))) | 0;
-  const month = (((5 * ofYear + 2) | 0) / 153) | 0;
-  const ofMonth = (ofYear - ((((153 * month + 2) | 0) / 5) | 0)) | 0;
-  const full = (year + era * 400 + (month > 9 ? 1 : 0)) | 0;
-  isBC = full <= 0;
-  const shown = isBC ? 1 - full : full;
-  pos = shown < 10000 ? four(shown, pos) : decimals(shown, pos, 4);
-  view.setUint32(pos, 0x2d00002d | (TWO[month > 9 ? month - 9 : month + 3] << 8)); // between hyphens
-  view.setUint16(pos + 4, TWO[ofMonth + 1]);
+function putDate(days, pos) {
+  if (days < -2483589 || days > 35793764) return -1;
+  // Fourths of days since -4800-03-01: years begin in March, and a century has 146,097, a year 1,461 of them.
+  const since = ((days + 2483589) << 2) | 3;
+  const century = (since / 146097) | 0;
+  const ofCentury = (since - century * 146097) | 3;
+  let year = (ofCentury / 1461) | 0;
+  const ofYear = ((ofCentury - year * 1461) | 0) >> 2;
+  // A line through the first days of months, in 65,536ths; 2,141 of them are a day.
+  const line = 2141 * ofYear + 197913;
+  let month = line >> 16;
+  if (month > 12) {
+    month -= 12;
+    year++;
+  }
+  year = (century * 100 + year - 4800) | 0;
+  pos = year > 9999 ? decimals(year, pos) : four(year > 0 ? year : 1 - year, pos);
+  view.setUint32(pos, 0x2d00002d | (TWO[month] << 8)); // between hyphens
+  view.setUint32(pos + 4, (TWO[(((line & 65535) / 2141) | 0) + 1] << 16) | 0x2000);
   return pos + 6;
 }
 
@@ -168,29 +164,43 @@ function putMinutes(rest, pos) {
   return pos;
 }
 
-/** For V8, only what is made once is fast: so this is no function that makes two. */
+/** Whether a day, after 2000-01-01, is before the year 1. */
+const isBC = day => day < -730119;
+
+/** The day whose date is in the page at DATE with a space behind it, and the length of both. */
+let dated = NaN;
+let datedLength = 0;
+
+/** For V8, only what is made once is fast: so this is no function that makes two. @param {number} zone its length */
 function instant(bytes, start, pos, zone) {
-  if (!readMicros(bytes, start)) return far(bytes, start, pos);
-  pos = putDate(days, pos);
-  page[pos] = SPACE;
-  pos = putTime(seconds, pos + 1);
-  if (zone !== '') pos = put(zone, pos);
-  return isBC ? put(' BC', pos) : pos;
+  readMicros(bytes, start);
+  if (days !== dated) {
+    const stop = putDate(days, DATE);
+    if (stop < 0) return infinity(int32(bytes, start), int32(bytes, start + 4), pos);
+    datedLength = stop + 1 - DATE;
+    dated = days;
+  }
+  view.setInt32(pos, view.getInt32(DATE));
+  view.setInt32(pos + 4, view.getInt32(DATE + 4));
+  view.setInt32(pos + 8, view.getInt32(DATE + 8));
+  pos = putTime(seconds, pos + datedLength);
+  view.setUint32(pos, 0x2b303000); // +00
+  pos += zone;
+  return isBC(days) ? put(' BC', pos) : pos;
 }
 
-const timestamp = (bytes, start, end, pos) => instant(bytes, start, pos, '');
-const timestamptz = (bytes, start, end, pos) => instant(bytes, start, pos, '+00');
+const timestamp = (bytes, start, end, pos) => instant(bytes, start, pos, 0);
+const timestamptz = (bytes, start, end, pos) => instant(bytes, start, pos, 3);
 
 function date(bytes, start, end, pos) {
   const value = int32(bytes, start);
-  if (value === LAST || value === ~LAST) return infinity(value, pos);
-  pos = putDate(value, pos);
-  return isBC ? put(' BC', pos) : pos;
+  const stop = putDate(value, pos);
+  return stop < 0 ? infinity(value, ~(value >> 31), pos) : isBC(value) ? put(' BC', stop) : stop;
 }
 
 /** A time of day, to 24:00:00; no server sends others. */
 function time(bytes, start, end, pos) {
-  if (!readMicros(bytes, start)) return -1;
+  readMicros(bytes, start);
   if (days === 0) return putTime(seconds, pos);
   return days === 1 && seconds === 0 && micros === 0 ? putTime(86400, pos) : -1;
 }
@@ -201,17 +211,17 @@ function timetz(bytes, start, end, pos) {
   if (pos < 0 || west >= 360000 || west <= -360000) return -1;
   page[pos] = west > 0 ? MINUS : PLUS;
   micros = 0;
-  pos = putTime(west < 0 ? -west : west, pos + 1);
-  for (let parts = 2; parts > 0 && page[pos - 1] === ZERO && page[pos - 2] === ZERO; parts--) pos -= 3;
-  return pos;
+  const zone = west < 0 ? -west : west;
+  pos = putTime(zone, pos + 1);
+  return zone % 3600 === 0 ? pos - 6 : zone % 60 === 0 ? pos - 3 : pos;
 }
 
 const [YEAR, MON, DAYS] = [' yea', ' mon', ' day'].map(unit => Buffer.from(unit).readUInt32BE());
 
 /** Writes a part of an interval. @param {boolean} isSigned whether a positive one has a sign, behind a negative one */
 function part(value, unit, isSigned, pos) {
-  if (value < 0 || isSigned) page[pos++] = value < 0 ? MINUS : PLUS;
-  pos = decimals(value < 0 ? -value : value, pos, 1);
+  if (isSigned && value > 0) page[pos++] = PLUS;
+  pos = integer(value, pos);
   view.setUint32(pos, unit);
   pos += 4;
   if (unit === YEAR) page[pos++] = R;
@@ -224,8 +234,11 @@ function interval(bytes, start, end, pos) {
   const from = pos;
   const ofDays = int32(bytes, start + 8);
   const months = int32(bytes, start + 12);
-  if (!readMicros(bytes, start))
-    return ofDays === months && months === int32(bytes, start) ? far(bytes, start, pos) : -1;
+  if (months === ofDays && months === int32(bytes, start)) {
+    const stop = infinity(months, int32(bytes, start + 4), pos);
+    if (stop > pos) return stop;
+  }
+  readMicros(bytes, start);
   let whole = days * 86400 + seconds;
   const isNegative = days < 0;
   if (isNegative) {
@@ -240,7 +253,7 @@ function interval(bytes, start, end, pos) {
   if (isNegative || ofDays < 0 || (ofDays === 0 && isBefore)) page[pos++] = isNegative ? MINUS : PLUS;
   if (whole < 360000) return putTime(whole, pos);
   const hours = Math.floor(whole / 3600);
-  return putMinutes(whole - hours * 3600, decimals(hours, pos, 2));
+  return putMinutes(whole - hours * 3600, decimals(hours, pos));
 }
 
 /** All digits, as the server prints them. @returns {number} -1 for NaN, infinity and many digits */
@@ -257,7 +270,7 @@ function numeric(bytes, start, end, pos) {
   for (let i = 0; i <= weight; i++, off += 2) {
     const digit = i < count ? uint16(bytes, off) : 0;
     if (pos > from) pos = four(digit, pos);
-    else if (digit > 0) pos = decimals(digit, pos, 1);
+    else if (digit > 0) pos = decimals(digit, pos);
   }
   if (pos === from) page[pos++] = ZERO;
   if (scale === 0) return pos;
@@ -269,7 +282,7 @@ function numeric(bytes, start, end, pos) {
 
 function ipv4(bytes, start, pos) {
   for (let i = start; i < start + 4; i++) {
-    pos = decimals(bytes[i], pos, 1);
+    pos = decimals(bytes[i], pos);
     page[pos++] = DOT;
   }
   return pos - 1;
@@ -279,27 +292,28 @@ function ipv4(bytes, start, pos) {
 function ipv6(bytes, start, pos) {
   let first = -1;
   let longest = 1;
-  for (let i = 0; i < 8; i++) {
-    let to = i;
-    while (to < 8 && uint16(bytes, start + 2 * to) === 0) to++;
-    if (to - i > longest) {
-      first = i;
-      longest = to - i;
+  for (let i = 0, run = 0; i < 8; i++) {
+    run = uint16(bytes, start + 2 * i) === 0 ? run + 1 : 0;
+    if (run > longest) {
+      first = i + 1 - run;
+      longest = run;
     }
-    if (to > i) i = to - 1;
   }
   for (let i = 0; i < 8; i++) {
     if (i === first) {
-      pos = put(i > 0 ? ':' : '::', pos);
+      if (i === 0) page[pos++] = COLON;
+      page[pos++] = COLON;
       i += longest - 1;
       continue;
     }
     // An address of IPv4 has its own notation at the end.
     if (i === 6 && first === 0 && (longest === 6 || (longest === 5 && uint16(bytes, start + 10) === 0xffff)))
       return ipv4(bytes, start + 12, pos);
-    const word = uint16(bytes, start + 2 * i);
-    for (let shift = word > 0xfff ? 12 : word > 0xff ? 8 : word > 15 ? 4 : 0; shift >= 0; shift -= 4)
-      page[pos++] = HEX[(word >> shift) & 15];
+    const high = bytes[start + 2 * i];
+    const low = bytes[start + 2 * i + 1];
+    const zeros = high > 15 ? 0 : high > 0 ? 1 : low > 15 ? 2 : 3;
+    view.setUint32(pos, ((HEX[high] << 16) | HEX[low]) << (8 * zeros));
+    pos += 4 - zeros;
     if (i < 7) page[pos++] = COLON;
   }
   return pos;
@@ -313,23 +327,14 @@ function inet(bytes, start, end, pos) {
   const mask = bytes[start + 1];
   if (bytes[start + 2] === 0 && mask === length * 8) return pos;
   page[pos] = SLASH;
-  return decimals(mask, pos + 1, 1);
+  return decimals(mask, pos + 1);
 }
 
-function int4(bytes, start, end, pos) {
-  const value = int32(bytes, start);
-  if (value < 0) page[pos++] = MINUS;
-  return decimals(value < 0 ? -value : value, pos, 1);
-}
+const int4 = (bytes, start, end, pos) => integer(int32(bytes, start), pos);
 
-function putBound(write, isQuoted, bytes, start, end, pos) {
-  const stop = write(bytes, start, end, isQuoted ? pos + 1 : pos);
-  if (stop < 0) return -1;
-  // Infinity has no quotes, and a date before Christ has.
-  if (page[stop - 1] === (isQuoted ? Y : C)) return putBound(write, !isQuoted, bytes, start, end, pos);
-  if (!isQuoted) return stop;
-  page[pos] = page[stop] = QUOTE;
-  return stop + 1;
+function int8(bytes, start, end, pos) {
+  const value = int32(bytes, start) * 2 ** 32 + (int32(bytes, start + 4) >>> 0);
+  return Number.isSafeInteger(value) ? integer(value, pos) : -1;
 }
 
 function putRange(write, size, isQuoted, bytes, start, end, pos) {
@@ -343,8 +348,13 @@ function putRange(write, size, isQuoted, bytes, start, end, pos) {
       const length = from > end ? -1 : int32(bytes, off);
       off = from + length;
       if (off > end || (size === undefined ? length < 8 : length !== size)) return -1;
-      pos = putBound(write, isQuoted, bytes, from, off, pos);
-      if (pos < 0) return -1;
+      let stop = write(bytes, from, off, isQuoted ? pos + 1 : pos);
+      // Infinity has no quotes, and a date before Christ has.
+      const isOther = page[stop - 1] === (isQuoted ? Y : C);
+      if (isOther) stop = write(bytes, from, off, isQuoted ? pos : pos + 1);
+      if (stop < 0) return -1;
+      if (isOther !== isQuoted) page[pos] = page[stop++] = QUOTE;
+      pos = stop;
     }
     page[pos++] = infinite === 8 ? COMMA : flags & 4 ? CLOSE_BRACKET : CLOSE;
   }
@@ -363,7 +373,7 @@ const rangeOf =
 /** @returns {function} the writer of a multirange: -1 for many ranges */
 const multirangeOf = write =>
   function multirange(bytes, start, end, pos) {
-    if (end - start < 4 || end - start > MOST / 4) return -1;
+    if (end - start > RANGES) return -1;
     page[pos++] = OPEN_BRACE;
     let off = start + 4;
     for (let left = int32(bytes, start); left > 0; left--) {
@@ -405,35 +415,42 @@ const float4Of = slow => (bytes, start, end) => {
   return slow(bytes, start, end);
 };
 
-/** Writers by type OID, and the size of the values they write. */
+/** OIDs of types and of their arrays, writers, and the size of the values they write. */
 const WRITERS = [
-  [650, inet],
-  [774, macaddr, 8],
-  [829, macaddr, 6],
-  [869, inet],
-  [1082, date, 4],
-  [1083, time, 8],
-  [1114, timestamp, 8],
-  [1186, interval, 16],
-  [1266, timetz, 12],
-  [1700, numeric],
-  [2950, uuid, 16],
-  [3904, rangeOf(int4, 4)],
-  [3906, rangeOf(numeric)],
-  [3908, rangeOf(timestamp, 8, true)],
-  [3910, rangeOf(timestamptz, 8, true)],
-  [3912, rangeOf(date, 4)],
-  [4451, multirangeOf(rangeOf(int4, 4))],
-  [4535, multirangeOf(rangeOf(date, 4))]
+  [650, 651, inet],
+  [774, 775, macaddr, 8],
+  [829, 1040, macaddr, 6],
+  [869, 1041, inet],
+  [1082, 1182, date, 4],
+  [1083, 1183, time, 8],
+  [1114, 1115, timestamp, 8],
+  [1186, 1187, interval, 16],
+  [1266, 1270, timetz, 12],
+  [1700, 1231, numeric],
+  [2950, 2951, uuid, 16]
 ];
+
+for (const [oid, multirangeOid, multirangesOid, ...bound] of [
+  [3904, 4451, 6150, int4, 4],
+  [3906, 4532, 6151, numeric],
+  [3908, 4533, 6152, timestamp, 8, true],
+  [3910, 4534, 6153, timestamptz, 8, true],
+  [3912, 4535, 6155, date, 4],
+  [3926, 4536, 6157, int8, 8]
+]) {
+  const write = rangeOf(...bound);
+  WRITERS.push([oid, oid + 1, write], [multirangeOid, multirangesOid, multirangeOf(write)]);
+}
 
 /**
  * @param {Object<number, [Decoder, Decoder]>} decoders of client-parser
- * @returns {Object<number, [Decoder, Decoder]>} those of types whose binary values can be written
+ * @returns {Object<number, [Decoder, Decoder]>} those of types whose binary values have decoders here, and of their
+ *   arrays
  */
 function writing(decoders) {
-  const made = {};
-  for (const [oid, write, size] of WRITERS) {
+  const made = { 700: [decoders[700][0], float4Of(decoders[700][1])] };
+  made[1021] = arrayOf(made[700]);
+  for (const [oid, arrayOid, write, size] of WRITERS) {
     const [asText, slow] = decoders[oid];
     const decode = (bytes, start, end) => {
       const fits = size === undefined ? end > start : end - start === size;
@@ -443,8 +460,8 @@ function writing(decoders) {
     decode.write = write;
     decode.size = size ?? 0;
     made[oid] = [asText, decode];
+    made[arrayOid] = arrayOf(made[oid]);
   }
-  made[700] = [decoders[700][0], float4Of(decoders[700][1])];
   return made;
 }
 
@@ -470,14 +487,15 @@ function makeRows(chunk, list, isObject) {
 
 /** @returns {number} the offset behind the rows whose texts fit into the page */
 function makePage({ bytes, end: last, type: { count, decoders, names, Shape } }, at, list, isObject) {
+  const source = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   const others = []; // values that are not written
   let [pos, n, left] = [0, 0, 0];
   for (; at < last && pos < PAGE - MOST && n + count < PAGE; left++) {
-    const end = at + 1 + int32(bytes, at + 1);
+    const end = at + 1 + source.getInt32(at + 1);
     let off = at + 7;
     for (let i = 0; i < count; i++) {
-      const length = int32(bytes, off);
       const start = off + 4;
+      const length = start > end ? -2 : source.getInt32(off);
       off = length > 0 ? start + length : start;
       if (length < -1 || off > end) throw protocolError('DataRow of a wrong length');
       const { write, size } = decoders[i];

@@ -77,29 +77,6 @@ const types = () => require('../../../client-parser/types.js');
 
 const { latin1Slice } = Buffer.prototype;
 
-/** OIDs of the arrays of types whose binary values have decoders of their own in Node.js. */
-const ARRAYS = {
-  650: 651,
-  774: 775,
-  700: 1021,
-  829: 1040,
-  869: 1041,
-  1082: 1182,
-  1083: 1183,
-  1114: 1115,
-  1186: 1187,
-  1266: 1270,
-  1700: 1231,
-  2950: 2951,
-  3904: 3905,
-  3906: 3907,
-  3908: 3909,
-  3910: 3911,
-  3912: 3913,
-  4451: 6150,
-  4535: 6155
-};
-
 const [BACKSLASH, x] = Buffer.from('\\x');
 
 /** Decoders of bytea to Buffers of their own. */
@@ -129,16 +106,6 @@ function makeTexts() {
   return { ...decoders, 17: bytea, 1001: arrayOf(bytea) };
 }
 
-/** @returns {Object<number, [Decoder, Decoder]>} those, with Node.js's own for binary values */
-function makeDecoders(texts) {
-  const made = { ...texts };
-  for (const [oid, pair] of Object.entries(require('./binary').writing(texts))) {
-    made[oid] = pair;
-    made[ARRAYS[oid]] = types().arrayOf(pair);
-  }
-  return made;
-}
-
 /** Whether the text of many rows is made at a time: those that have no column of plain text. */
 const isWritten = ({ decoders }) =>
   decoders.some(decoder => decoder?.write !== undefined) && !decoders.includes(undefined);
@@ -165,7 +132,7 @@ module.exports = {
   },
   /** For `decode: true`. */
   get decoders() {
-    return (decoders ??= makeDecoders(this.texts));
+    return (decoders ??= { ...this.texts, ...require('./binary').writing(this.texts) });
   },
   get exact() {
     return types().exact;

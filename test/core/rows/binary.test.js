@@ -25,8 +25,13 @@ const VALUES = {
   3908: random => range(random, number(random, 8), number(random, 8)),
   3910: random => range(random, number(random, 8), number(random, 8)),
   3912: random => range(random, number(random, 4), number(random, 4)),
-  4451: random => ranges(random),
-  4535: random => ranges(random)
+  3926: random => range(random, number(random, 8), number(random, 8)),
+  4451: random => ranges(random, () => number(random, 4)),
+  4532: random => ranges(random, () => digits(random)),
+  4533: random => ranges(random, () => number(random, 8)),
+  4534: random => ranges(random, () => number(random, 8)),
+  4535: random => ranges(random, () => number(random, 4)),
+  4536: random => ranges(random, () => number(random, 8))
 };
 
 function bytes(random, length) {
@@ -47,7 +52,7 @@ function digits(random) {
   const count = random.below(6);
   const value = Buffer.alloc(8 + 2 * count);
   value.writeUInt16BE(count);
-  value.writeInt16BE(random.below(9) - 4, 2);
+  value.writeInt16BE(random.chance(0.9) ? random.below(9) - 4 : 20, 2);
   value.writeUInt16BE(random.pick([0, 0, 0x4000, 0x4000, 0xc000, 0xd000, 0xf000]), 4);
   value.writeUInt16BE(random.chance(0.9) ? random.below(20) : random.below(200), 6);
   for (let i = 0; i < count; i++) value.writeUInt16BE(random.chance(0.7) ? random.below(10000) : 0, 8 + 2 * i);
@@ -82,9 +87,9 @@ function range(random, lower, upper) {
   ]);
 }
 
-function ranges(random) {
+function ranges(random, bound) {
   const count = random.below(4);
-  const all = Array.from({ length: count }, () => item(range(random, number(random, 4), number(random, 4))));
+  const all = Array.from({ length: count }, () => item(range(random, bound(), bound())));
   return Buffer.concat([Buffer.from([0, 0, 0, count]), ...all]);
 }
 
@@ -124,6 +129,23 @@ describe('Decoders of binary values in Node.js', () => {
       other.structs.map(row => row.e),
       one.objects.map(({ e }) => e)
     );
+  });
+
+  it("make the server's text of the longest values that are written, and of the limits of their types", async () => {
+    const client = await connected({ TimeZone: 'UTC' });
+    const wide = first => `'${first}${'0'.repeat(83)}.${'0'.repeat(98)}1'::numeric`;
+    const text = `SELECT numrange(${wide(1)}, ${wide(2)}) AS a,
+      nummultirange(numrange(NULL, ${wide(-2)}), numrange(${wide(1)}, ${wide(2)}), numrange(${wide(3)}, NULL)) AS b,
+      tsrange('4714-11-24 00:00:00 BC', '294276-12-31 23:59:59.999999') AS c, tstzrange('infinity', 'infinity', '[]') AS d,
+      tsmultirange(tsrange('-infinity', '0001-12-31 23:59:59.000001 BC'), tsrange('9999-12-31', '10000-01-01')) AS e,
+      int8range('-9223372036854775808', 9223372036854775807) AS f, int8range(-9007199254740991, 4294967296) AS g,
+      '-178000000 years -11 mons -2147483648 days -2562047788:00:54.775807'::interval AS h,
+      '24:00:00-15:59:59'::timetz AS i, '5874897-12-31'::date AS j, '4714-11-24 BC'::date AS k, '99999-12-31'::date AS l,
+      '100000-01-01'::timestamp AS m, '0001-01-01'::date AS n, '0001-12-31 BC'::date AS o, '2000-02-29 00:00:00.1'::timestamp AS p`;
+    const [one, other] = [await client.query(text), await client.query(text, [], { format: 1 })];
+    const [struct] = other.structs;
+    assert.deepEqual(struct.toObject(), one.objects[0]);
+    assert.deepEqual(other.objects, one.objects);
   });
 
   it("make the same values when a decoder of the caller's reads another result meanwhile", async () => {
