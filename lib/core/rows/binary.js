@@ -10,12 +10,12 @@ const { arrayOf } = require('../../../client-parser/nested.js');
 
 const { latin1Slice } = Buffer.prototype;
 
-/** Bytes of the text of many rows, and the most that one value needs: three ranges of numerics of 185 characters. */
+/** Bytes of the text of many rows, and the most that one value needs: six ranges of numerics of 185 characters. */
 const PAGE = 16384;
-const MOST = 640;
+const MOST = 1200;
 
 /** The most bytes of a multirange that is written. */
-const RANGES = 64;
+const RANGES = 128;
 
 /** Where the page has the last date. */
 const DATE = PAGE + MOST;
@@ -209,11 +209,15 @@ function timetz(bytes, start, end, pos) {
   const west = int32(bytes, start + 8);
   pos = time(bytes, start, end, pos);
   if (pos < 0 || west >= 360000 || west <= -360000) return -1;
-  page[pos] = west > 0 ? MINUS : PLUS;
-  micros = 0;
+  page[pos++] = west > 0 ? MINUS : PLUS;
   const zone = west < 0 ? -west : west;
-  pos = putTime(zone, pos + 1);
-  return zone % 3600 === 0 ? pos - 6 : zone % 60 === 0 ? pos - 3 : pos;
+  const hours = (zone / 3600) | 0;
+  view.setUint16(pos, TWO[hours]);
+  pos += 2;
+  if (zone === hours * 3600) return pos;
+  micros = 0;
+  pos = putMinutes(zone - hours * 3600, pos);
+  return zone % 60 === 0 ? pos - 3 : pos;
 }
 
 const [YEAR, MON, DAYS] = [' yea', ' mon', ' day'].map(unit => Buffer.from(unit).readUInt32BE());

@@ -136,6 +136,7 @@ describe('Decoders of binary values in Node.js', () => {
     const wide = first => `'${first}${'0'.repeat(83)}.${'0'.repeat(98)}1'::numeric`;
     const text = `SELECT numrange(${wide(1)}, ${wide(2)}) AS a,
       nummultirange(numrange(NULL, ${wide(-2)}), numrange(${wide(1)}, ${wide(2)}), numrange(${wide(3)}, NULL)) AS b,
+      nummultirange(numrange(1, 2.5), numrange(3, 4.25), numrange(5, 6)) AS bb,
       tsrange('4714-11-24 00:00:00 BC', '294276-12-31 23:59:59.999999') AS c, tstzrange('infinity', 'infinity', '[]') AS d,
       tsmultirange(tsrange('-infinity', '0001-12-31 23:59:59.000001 BC'), tsrange('9999-12-31', '10000-01-01')) AS e,
       int8range('-9223372036854775808', 9223372036854775807) AS f, int8range(-9007199254740991, 4294967296) AS g,
