@@ -177,6 +177,25 @@ describe('ResponseCache', () => {
     assert.equal(asked.length, 0);
   });
 
+  it('refreshes within the statement_timeout of the request that met the old answer, for which no other one waits', async () => {
+    for (const [statement_timeout, asks] of [
+      [5000, 2],
+      [undefined, 1]
+    ]) {
+      const { clock, asked, get, fill } = setUp();
+      await fill('k', 'old');
+      clock.now += 61000;
+      assert.equal(await get('k', { statement_timeout }), 'old');
+      assert.equal(asked[0].options.statement_timeout, statement_timeout);
+      clock.now += 15000;
+      const later = get('k');
+      await turn();
+      assert.equal(asked.length, asks);
+      for (const each of asked) each.answer('new');
+      assert.equal(await later, 'new');
+    }
+  });
+
   it('tells of a refresh that fails and keeps the old answer to the end of its window', async () => {
     const { clock, cache, asked, get, fill } = setUp();
     const errors = [];

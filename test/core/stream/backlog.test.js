@@ -126,6 +126,30 @@ describe('The backlog of a connection', () => {
     }
   });
 
+  it('looks no more for targets that take nothing when the connection is lost', async () => {
+    let looks = 0;
+    const pipeline = {
+      maxBuffered: 1,
+      socket: { pause() {}, resume() {} },
+      get head() {
+        looks++;
+        return null;
+      }
+    };
+    mock.timers.enable({ apis: ['setInterval', 'setTimeout'] });
+    try {
+      new Backlog(pipeline).add({ unsent: 5, giveUp: assert.fail }, 10);
+      pipeline.socket = null;
+      for (let i = 0; i < 3; i++) {
+        mock.timers.tick(TAKING_LIMIT);
+        await turn();
+      }
+    } finally {
+      mock.timers.reset();
+    }
+    assert.equal(looks, 2);
+  });
+
   it('does not give up the target of the only request', () => {
     const target = { unsent: 5, giveUp: () => assert.fail() };
     const head = { next: null, receiver: { target } };
