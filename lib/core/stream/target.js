@@ -13,6 +13,29 @@ const MEGABYTE = 1 << 20;
 /** The most megabytes that a system holds for a connection: Linux by default. */
 const MOST_HELD = 4;
 
+/** The property of a Node.js stream that holds its `makeWrites`. */
+const WRITES = Symbol('writes');
+
+/**
+ * Keeps the targets whose writes to a Node.js stream are not over, in the order of these.
+ * @returns {function(Target): function} gives each write the same callback: Node.js calls those of a tick together
+ */
+function makeWrites() {
+  let first, last;
+  const over = error => {
+    const { target } = first;
+    first = first.next;
+    target.written(error);
+  };
+  return target => {
+    const write = { target, next: undefined };
+    if (first === undefined) first = write;
+    else last.next = write;
+    last = write;
+    return over;
+  };
+}
+
 /** Whether middleware has replaced its `write`, and may hold bytes. */
 const isWrapped = stream => Object.hasOwn(stream, 'write');
 
@@ -55,7 +78,6 @@ class Target {
   #settle; // resolve and reject of the current wait
   #stallTimeout;
   #unwatchStall = nothing;
-  #watcher = error => this.#over(error);
   #writing = 0; // writes that were not taken
 
   /** @param {number} [stallTimeout=60000] milliseconds until a stream that takes nothing is destroyed; 0: never */
@@ -76,7 +98,7 @@ class Target {
       this.stream = given.stream;
     }
     this.#before = this.#onSocket;
-    watch(this.stream, this.#watcher);
+    watch(this.stream, this);
   }
 
   get isHttp2() {
@@ -103,13 +125,13 @@ class Target {
     const socket = given.req?.socket;
     if (typeof given.assignSocket !== 'function' || given.socket !== null || !socket || this.gone) return undefined;
     const begin = () => this.#settle.resolve();
-    const lose = () => this.#fail();
+    const waiting = { over: () => this.#fail() };
     given.once('socket', begin);
-    watch(socket, lose); // Node emits no 'close' for a waiting response
+    watch(socket, waiting); // Node emits no 'close' for a waiting response
     return this.#until(() => socket.writableLength - socket.bytesWritten).finally(() => {
       this.#unwatchStall();
       given.removeListener('socket', begin);
-      unwatch(socket, lose);
+      unwatch(socket, waiting);
     });
   }
 
@@ -147,35 +169,34 @@ class Target {
     if (this.gone) throw this.error;
     this.#begin();
     this.#writing++;
-    let given = 0;
-    const isReady = this.#context.runInAsyncScope(this.stream.write, this.stream, piece, error =>
-      this.#written(error, given)
-    );
-    given = this.#give(piece);
+    const { stream } = this;
+    const callback =
+      stream.write === Writable.prototype.write
+        ? (stream[WRITES] ??= makeWrites())(this)
+        : error => this.written(error);
+    const isReady = this.#context.runInAsyncScope(stream.write, stream, piece, callback);
+    this.#give(piece);
     return isReady;
   }
 
-  /**
-   * Lets the backlog count a piece that was not taken. A replaced `write` may drop callbacks.
-   * @returns {number} its length, or 0
-   */
+  /** Lets the backlog count a piece that was not taken. A replaced `write` may drop callbacks. */
   #give({ length }) {
-    if (this.stream.writableLength === 0 || isWrapped(this.stream)) return 0;
+    if (this.stream.writableLength === 0 || isWrapped(this.stream)) return;
     this.#inBacklog += length;
     this.backlog?.add(this, length);
-    return length;
   }
 
-  #take(length = this.#inBacklog) {
-    length = Math.min(length, this.#inBacklog);
-    if (length === 0) return;
-    this.#inBacklog -= length;
-    this.backlog?.remove(this, length, this.#inBacklog === 0);
+  /** @param {number} left bytes that the stream has not taken, at most */
+  #take(left = 0) {
+    const length = this.#inBacklog - left;
+    if (length <= 0) return;
+    this.#inBacklog = left;
+    this.backlog?.remove(this, length, left === 0);
   }
 
-  #written(error, length) {
-    this.#writing--;
-    this.#take(length);
+  /** A write is over. */
+  written(error) {
+    this.#take(--this.#writing === 0 ? 0 : this.buffered);
     const why = this.#isResponse || !error ? undefined : error;
     // Some streams do not emit 'close'; the others have done so by then.
     if (this.stream.destroyed || error) setImmediate(() => this.#fail(why));
@@ -235,7 +256,8 @@ class Target {
     this.#ongone = ongone;
   }
 
-  #over(error) {
+  /** The stream has finished, failed or closed. */
+  over(error) {
     if (error === undefined && this.#ended) this.#settle?.resolve();
     else this.#fail(error);
     this.#take();
@@ -293,7 +315,7 @@ class Target {
     this.#unwatchStall();
     if (this.#ondrain !== nothing) this.stream.removeListener('drain', this.#ondrain);
     this.#ongone = this.#onready = nothing;
-    if (this.#inBacklog === 0) unwatch(this.stream, this.#watcher);
+    if (this.#inBacklog === 0) unwatch(this.stream, this);
     if (this.stream.release !== undefined && !this.#ended && !this.gone) this.stream.release();
   }
 

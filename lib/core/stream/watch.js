@@ -7,18 +7,17 @@ const nothing = () => {};
 
 const closedBefore = cause => new AbortError('the target was closed before it had taken the result', cause);
 
-/**
- * The property of a stream that holds the callback for its end, or a Set of several. One listener serves all of them.
- */
-const CALLBACKS = Symbol('callbacks for the end');
+/** The property of a stream that holds who watches it, or a Set of several. One listener serves all of them. */
+const WATCHERS = Symbol('watchers');
+
+const NOBODY = { over: nothing };
 
 const isServerResponse = ({ assignSocket }) => typeof assignSocket === 'function';
 
 function tell(stream, error) {
-  const told = stream[CALLBACKS];
-  stream[CALLBACKS] = nothing;
-  if (typeof told === 'function') told(error);
-  else for (const each of told) each(error);
+  const told = stream[WATCHERS];
+  stream[WATCHERS] = NOBODY;
+  for (const each of told instanceof Set ? told : [told]) each.over(error);
 }
 
 function onError(error) {
@@ -30,7 +29,7 @@ function onFinish() {
 function onClose() {
   this.removeListener('error', onError).removeListener('finish', onFinish).removeListener('close', onClose);
   tell(this, this.errored || (this.writableFinished ? undefined : closedBefore()));
-  this[CALLBACKS] = undefined;
+  this[WATCHERS] = undefined;
 }
 
 /** An HTTP/1.1 response may emit 'finish' although it was cut off, and its errors carry no more information. */
@@ -40,12 +39,12 @@ function onResponseClose() {
 }
 
 /**
- * Calls back when a stream has finished, failed or closed, even if that is in the past. Until the stream has closed,
- * its errors do not end the program, since it may fail after its last use.
+ * Calls `watcher.over` when a stream has finished, failed or closed, even if that is in the past. Until the stream has
+ * closed, its errors do not end the program, since it may fail after its last use.
  */
-function watch(stream, callback) {
-  if (stream[CALLBACKS] === undefined) {
-    stream[CALLBACKS] = nothing;
+function watch(stream, watcher) {
+  if (stream[WATCHERS] === undefined) {
+    stream[WATCHERS] = NOBODY;
     // By Node's `finished` a result of one row would cost 1.15 ×.
     const isPlain = stream.writableFinished === false && !stream.destroyed && stream.session === undefined;
     if (isPlain && isServerResponse(stream)) stream.on('error', nothing).once('close', onResponseClose);
@@ -57,22 +56,21 @@ function watch(stream, callback) {
         'close',
         finished(stream, { readable: false }, error => {
           tell(stream, error || undefined);
-          stream[CALLBACKS] = undefined;
+          stream[WATCHERS] = undefined;
         })
       );
     }
   }
-  const others = stream[CALLBACKS];
-  if (callback === nothing) return;
-  if (typeof others !== 'function') others.add(callback);
-  else stream[CALLBACKS] = others === nothing ? callback : new Set([others, callback]);
+  const others = stream[WATCHERS];
+  if (others instanceof Set) others.add(watcher);
+  else stream[WATCHERS] = others === NOBODY ? watcher : new Set([others, watcher]);
 }
 
 /** Ends what `watch` has begun. */
-function unwatch(stream, callback) {
-  const given = stream[CALLBACKS];
-  if (given === callback) stream[CALLBACKS] = nothing;
-  else if (typeof given === 'object') given.delete(callback);
+function unwatch(stream, watcher) {
+  const watchers = stream[WATCHERS];
+  if (watchers === watcher) stream[WATCHERS] = NOBODY;
+  else watchers?.delete?.(watcher);
 }
 
 module.exports = { closedBefore, isServerResponse, nothing, unwatch, watch };

@@ -8,7 +8,7 @@ const { setImmediate: turn } = require('node:timers/promises');
 const { Target } = require('../../../lib/core/stream');
 const { unwatch, watch } = require('../../../lib/core/stream/watch');
 
-const ended = stream => new Promise(resolve => watch(stream, resolve));
+const ended = stream => new Promise(over => watch(stream, { over }));
 
 describe('watch', () => {
   it('tells when a stream has finished, with an AbortError when it is closed before, with its error when it fails', async () => {
@@ -59,16 +59,16 @@ describe('watch', () => {
     assert.equal(await ended(failed), broken);
   });
 
-  it('tells nothing more to a callback that was taken away, and still tells the one that is there', async () => {
+  it('tells nothing more to a watcher that was taken away, and still tells the one that is there', async () => {
     const told = [];
-    const [one, other] = ['one', 'other'].map(name => () => told.push(name));
-    for (const [callback, expected] of [
+    const [one, other] = ['one', 'other'].map(name => ({ over: () => told.push(name) }));
+    for (const [watcher, expected] of [
       [one, []],
       [other, ['one']]
     ]) {
       const stream = new PassThrough();
       watch(stream, one);
-      unwatch(stream, callback);
+      unwatch(stream, watcher);
       await once(stream.destroy(), 'close');
       assert.deepEqual(told, expected);
     }
@@ -80,8 +80,8 @@ describe('watch', () => {
     const server = http
       .createServer((request, given) => {
         response = given;
-        watch(given, error => told.push(error));
-        watch(given, error => told.push(error));
+        watch(given, { over: error => told.push(error) });
+        watch(given, { over: error => told.push(error) });
         assert.deepEqual([given.listenerCount('close'), given.listenerCount('error')], [1, 1]);
         given.end('a');
       })
