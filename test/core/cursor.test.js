@@ -88,7 +88,10 @@ describe('cursor', () => {
     const text = 'SELECT 1 / (7 - i) AS i FROM generate_series(1, 10) i';
     for (const session of ['client', 'tx']) {
       const read = async on => {
-        for await (const row of on.cursor(text, [], { batchSize: 5 })) if (row) break;
+        for await (const row of on.cursor(text, [], { batchSize: 5 })) {
+          await turn(); // until more is fetched
+          if (row) break;
+        }
       };
       const before = wire.stats.flights.toServer;
       if (session === 'client') await read(client);
@@ -97,6 +100,17 @@ describe('cursor', () => {
       assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, 1);
       assert.equal(client.pending, 0);
     }
+  });
+
+  it('that is left in the tick of its first row fetches no more, so that no error behind it fails the transaction', async () => {
+    const client = await connected();
+    const text = 'SELECT 1 / (7 - i) AS i FROM generate_series(1, 10) i';
+    const read = async on => {
+      for await (const row of on.cursor(text, [], { batchSize: 5 })) if (row) break;
+      return on.query('SELECT 1 AS one');
+    };
+    assert.equal((await client.transaction(read)).rows[0].one, 1);
+    assert.equal((await read(client)).rows[0].one, 1);
   });
 
   it('that is left before its turn has come sends nothing', async () => {
