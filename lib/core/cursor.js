@@ -28,18 +28,20 @@ class Cursor {
       if (reader.error !== undefined) throw reader.error;
       return reader;
     };
+    let isLeft = false;
     try {
       for (let ahead = fetch(); ahead !== undefined;) {
         const { cmd, rows } = await ahead;
         portal.check();
         // In the next tick: a loop that ends before asks for no more.
-        ahead = cmd === 'SUSPENDED' ? new Promise(nextTick).then(fetch) : undefined;
+        ahead = cmd === 'SUSPENDED' ? new Promise(nextTick).then(() => isLeft || fetch()) : undefined;
         ahead?.catch(() => {}); // it is awaited after these rows
         this.#rows = rows;
         this.#index = 0;
         while (this.#index < this.#rows.length) yield this.#rows[this.#index++];
       }
     } finally {
+      isLeft = true;
       this.#rows = [];
       await portal.drop(); // also after `break`, which commits its transaction
     }

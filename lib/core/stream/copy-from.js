@@ -32,6 +32,9 @@ const PIECES = 16;
 
 /** COPY … FROM STDIN as a stream that takes bytes, with rows split anywhere; or, with `columns`, objects and arrays. */
 class CopyFrom extends Writable {
+  /** @type {number|undefined} rows copied, set before the event 'finish' */
+  rowCount;
+  bytes = 0;
   #begun; // the server takes data
   #caller; // see callerOf
   #chunks = 0; // that the source has brought
@@ -53,9 +56,6 @@ class CopyFrom extends Writable {
     const encoder = columns === undefined ? undefined : new RowEncoder(text, columns);
     super({ highWaterMark, objectMode: encoder !== undefined });
     this.#encoder = encoder;
-    /** @type {number|undefined} rows copied, set before the event 'finish' */
-    this.rowCount = undefined;
-    this.bytes = 0;
     this.#begun = new Promise(begun => {
       this.#sent = new Promise(sent => {
         this.#request = new CopyInRequest(text, begun, sent);

@@ -11,11 +11,12 @@ const { Target } = require('./target');
 
 /** Gives a target with nothing but `write` each message as a Buffer of its own. */
 class PacketReceiver {
+  cmd;
+  /** @type {Error|undefined} thrown by the target, after which nothing is written to it */
+  error;
+
   constructor(given) {
     this.given = given;
-    this.cmd = undefined;
-    /** @type {Error|undefined} thrown by the target, after which nothing is written to it */
-    this.error = undefined;
   }
 
   start(rowParser, format) {

@@ -212,10 +212,10 @@ class StreamRequest extends QueryRequest {
   flushed() {
     const { error, target } = this.#sink;
     const taken = error === undefined && !this.#options.stream ? target.flushed() : undefined;
-    if (taken === undefined) this.#settle(error);
+    if (taken === undefined) this.#settle();
     else
       taken.then(
-        () => this.#settle(this.#sink.error),
+        () => this.#settle(),
         lost => this.#settle(lost)
       );
   }
@@ -227,16 +227,12 @@ class StreamRequest extends QueryRequest {
     else this.#settle(error); // at once: only then it can be cancelled
   }
 
-  #settle(error) {
+  #settle(error = this.#sink.error) {
     const { cmd, rowCount, bytes, given, target } = this.#sink;
     target.release();
     super.settle(error, this.#options.stream ? given : { cmd, rowCount, bytes });
   }
 }
-
-/** Whether nothing but the answer has to be waited for: no connection, no earlier response, no signal. */
-const isAtHand = (lease, { target }, { signal }) =>
-  lease.sendsIn !== null && signal === undefined && !isServerResponse(target.given) && !target.gone;
 
 /** Waits for a part of a portal's result, which goes into a sink, and writes its end. */
 async function untilTaken(sink, promise) {
@@ -255,15 +251,20 @@ async function untilTaken(sink, promise) {
   }
 }
 
+/** Runs a query whose result goes into a sink, by a StreamRequest if nothing but the answer has to be waited for. */
+function sendInto(lease, sink, text, values, options) {
+  const execution = executionOf(options);
+  const { target } = sink;
+  const isAtHand = lease.sendsIn !== null && options.signal === undefined && !isServerResponse(target.given);
+  if (isAtHand && (options.stream || options.end === false) && !target.gone)
+    return new StreamRequest(text, values, execution, sink, options).submit(lease);
+  return handOut(runInto(lease, sink, () => new QueryRequest(text, values, execution, sink), options));
+}
+
 /** Runs a query whose result goes to what `stream` has given. @param {Receiver} receiver see receiverFor */
 function queryInto(lease, receiver, text, values, options) {
-  const execution = executionOf(options);
-  const isSink = receiver instanceof Sink;
-  if (isSink && isAtHand(lease, receiver, options))
-    return new StreamRequest(text, values, execution, receiver, options).submit(lease);
-  const make = () => new QueryRequest(text, values, execution, receiver);
-  if (isSink) return handOut(runInto(lease, receiver, make, options));
-  const request = make();
+  if (receiver instanceof Sink) return sendInto(lease, receiver, text, values, options);
+  const request = new QueryRequest(text, values, executionOf(options), receiver);
   return send(lease, needOf(options), options, () => request, request.text, never);
 }
 
@@ -278,11 +279,7 @@ function queryTo(lease, given, text, parameters, options) {
   if (copyDirection(text) === 'in') throw new TypeError('COPY FROM STDIN has no result: use copyFrom');
   const target = given instanceof Target ? given : new Target(given, options.stall_timeout);
   const values = lease.inputOf(text, parameters);
-  const execution = executionOf(options);
-  const sink = new Sink(target, encoder, options.buffer);
-  if (options.end === false && isAtHand(lease, sink, options))
-    return new StreamRequest(text, values, execution, sink, options).submit(lease);
-  return handOut(runInto(lease, sink, () => new QueryRequest(text, values, execution, sink), options));
+  return sendInto(lease, new Sink(target, encoder, options.buffer), text, values, options);
 }
 
 module.exports = { queryInto, queryTo, runInto, untilTaken };

@@ -55,6 +55,17 @@ class Block {
  * The pieces of a long result are views of blocks that nothing else is written to, so they pin a block at most.
  */
 class Sink {
+  cmd;
+  rowCount = 0;
+  /** The number of bytes that were written. */
+  bytes = 0;
+  /**
+   * @type {Buffer|undefined} the end of the result, which is not written before ReadyForQuery, since the commit may
+   * fail; of a result that has failed, the last whole rows
+   */
+  last;
+  /** @type {Error|undefined} of the target, which gets nothing after it */
+  error;
   #backlog;
   #block;
   #buffer;
@@ -72,17 +83,6 @@ class Sink {
     this.target = target;
     this.#encoder = encoder;
     this.#buffer = buffer;
-    this.cmd = undefined;
-    this.rowCount = 0;
-    /** The number of bytes that were written. */
-    this.bytes = 0;
-    /**
-     * @type {Buffer|undefined} the end of the result, which is not written before ReadyForQuery, since the commit may
-     * fail; of a result that has failed, the last whole rows
-     */
-    this.last = undefined;
-    /** @type {Error|undefined} of the target, which gets nothing after it */
-    this.error = undefined;
   }
 
   /** See Receiver. */

@@ -56,10 +56,8 @@ function fromWeb(stream) {
   });
   writable.release = () => writer.releaseLock();
   writer.closed
-    .then(() => {
-      throw closedBefore();
-    })
-    .catch(error => {
+    .then(closedBefore, error => error)
+    .then(error => {
       if (!writable.writableEnded) writable.destroy(error);
     });
   return writable;
@@ -67,6 +65,10 @@ function fromWeb(stream) {
 
 /** A target of a result's bytes: any writable Node stream, or a WHATWG WritableStream. */
 class Target {
+  /** @type {Backlog|undefined} counts the bytes that the stream has not taken */
+  backlog;
+  /** Whether `begin` was called. */
+  begun = false;
   #before; // bytes on its socket when it began
   #context = new AsyncResource('quickgres.Target'); // the request's, in which the stream's code runs
   #ended = false;
@@ -84,11 +86,7 @@ class Target {
   constructor(given, stallTimeout = STALL_TIMEOUT) {
     this.given = given;
     this.stream = given;
-    /** Whether `begin` was called. */
-    this.begun = false;
     this.#stallTimeout = stallTimeout;
-    /** @type {Backlog|undefined} counts the bytes that the stream has not taken */
-    this.backlog = undefined;
     if (given !== null && typeof given === 'object' && typeof given.getWriter === 'function') {
       this.stream = fromWeb(given);
     } else if (!given || typeof given.write !== 'function' || typeof given.on !== 'function') {
@@ -174,9 +172,14 @@ class Target {
       stream.write === Writable.prototype.write
         ? (stream[WRITES] ??= makeWrites())(this)
         : error => this.written(error);
-    const isReady = this.#context.runInAsyncScope(stream.write, stream, piece, callback);
+    const isReady = this.#run(stream.write, piece, callback);
     this.#give(piece);
     return isReady;
+  }
+
+  /** Calls a method of the stream as the request's code. */
+  #run(method, first, second) {
+    return this.#context.runInAsyncScope(method, this.stream, first, second);
   }
 
   /** Lets the backlog count a piece that was not taken. A replaced `write` may drop callbacks. */
@@ -281,7 +284,7 @@ class Target {
     if (this.gone) return Promise.reject(this.error);
     this.#begin(piece ?? null, rowCount);
     this.#ended = true;
-    this.#context.runInAsyncScope(this.stream.end, this.stream, piece);
+    this.#run(this.stream.end, piece);
     if (this.stream.writableFinished === true) return undefined;
     if (piece !== undefined) this.#give(piece);
     // Most streams finish in this turn of the loop, and need no timer.
@@ -324,7 +327,7 @@ class Target {
     const { headersSent, chunkedEncoding, socket } = this.given;
     // With HTTP/1.0 a body ends with its connection: behind a FIN it would count as whole. Only TCP has a reset.
     if (headersSent && chunkedEncoding === false && socket?._handle?.reset) socket.resetAndDestroy();
-    this.#context.runInAsyncScope(this.stream.destroy, this.stream, error);
+    this.#run(this.stream.destroy, error);
   }
 }
 
