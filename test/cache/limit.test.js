@@ -40,6 +40,7 @@ describe('limitOf', () => {
   });
 
   it('rejects with what it is given to fail with, and nothing is uncaught where nobody waits', async () => {
+    limitOf({}).fail(new Error('nobody waits'));
     const limit = limitOf({});
     limit.fail(new Error('gone'));
     await new Promise(setImmediate);

@@ -19,6 +19,8 @@ describe('The alarm of a pool', () => {
     );
     alarm.stop();
     assert.equal(set.length, 0);
+    alarm.setTo(now + 30000);
+    assert.equal(set.length, 1, 'it may be set again, to a later one too');
   });
 
   it('tells of its deadline as the time if the clock does not show it, as with mocked timers', async () => {

@@ -4,6 +4,7 @@ const assert = require('node:assert/strict');
 const { Writable } = require('node:stream');
 const { setTimeout: sleep } = require('node:timers/promises');
 const { LEASE } = require('../../lib/core/internal');
+const { SlowReaders } = require('../../lib/pool/slow-readers');
 const { afterTest } = require('../support/hooks');
 const { opened, until } = require('./pools');
 
@@ -79,6 +80,33 @@ describe('Readers of a pool that are slow', () => {
     assert.equal(await Promise.race([result, 'it has not ended']), 'it has not ended');
     pool.destroy();
     await result;
+  });
+});
+
+describe('The slowest readers', () => {
+  it('are as many as connections are wanted, by what each has taken since it was last fast enough', () => {
+    const cut = [];
+    const readers = ['fast', 'slow', 'slower'].map(name => ({
+      name,
+      bytes: 1e9,
+      target: { unsent: 5e8, giveUp: ({ code }) => cut.push([name, code]) }
+    }));
+    const [fast, slow] = readers;
+    const slowReaders = new SlowReaders(60000);
+    const look = (count, now) => slowReaders.cutOff(readers, count, now);
+    look(3, 1000);
+    fast.target.unsent -= 1e6;
+    slow.target.unsent -= 1e5;
+    for (const count of [-1, 0]) look(count, 3000);
+    look(3, 2999); // measured for 2 s at least
+    assert.deepEqual(cut, []);
+    look(1, 3000);
+    assert.deepEqual(cut, [['slower', '57014']]);
+    look(3, 3000);
+    assert.deepEqual(
+      cut.slice(1).map(([name]) => name),
+      ['slower', 'slow']
+    );
   });
 });
 

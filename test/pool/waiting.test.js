@@ -34,6 +34,7 @@ describe('The requests that wait for a connection of a pool', () => {
         await Promise.all([0, 1, 3].map(i => promises[i])),
         [0, 1, 3].map(i => ({ of: all[i] }))
       );
+      assert.equal(waiting.size, 2, 'who is served waits no longer');
     }
   });
 
