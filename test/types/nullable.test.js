@@ -176,6 +176,7 @@ describe('NULL', () => {
       await valuesOf('INSERT INTO people (id, name, mail, visits) VALUES ($1, $2, $3, $4)'),
       'false,false,true,false'
     );
+    assert.equal(await valuesOf('INSERT INTO people (id, name, visits) VALUES ($1, $2, $3::int)'), 'false,false,false');
     assert.equal(await valuesOf('UPDATE people SET name = $1, mail = $2 WHERE id = $3'), 'false,true,true');
     assert.equal(await valuesOf('UPDATE people SET name = coalesce($1, name)'), 'true');
     assert.equal(await valuesOf('INSERT INTO filled (id, name) VALUES ($1, $2)'), 'true,true');
