@@ -62,6 +62,12 @@ describe('The literals of a program', () => {
     );
   });
 
+  it('end with a comment that does not end, and are no longer than 1,000,000 characters', () => {
+    const twice = Array.from({ length: 20 }, (_, i) => `const A${i + 1} = ´\${A${i}}\${A${i}}´ as const;`).join(' ');
+    const source = `const A0 = 'SELECT 1'; pool.query(A0); ${twice} pool.query(A20); /* no end pool.query('SELECT 2')`;
+    assert.deepEqual(textsOf(source), ['SELECT 1']);
+  });
+
   it('are templates whose expressions are constants, which have a literal type as well', () => {
     const other =
       'export const BY_ID = ´SELECT ${COLUMNS} FROM t WHERE id = $1´ as const; const STRING = ´SELECT ${COLUMNS}´; pool.query(STRING)';
