@@ -1,6 +1,7 @@
 'use strict';
 
 const { LEASE } = require('../core/internal');
+const { setImmediate } = require('../core/timer');
 const { Client } = require('../..');
 const { beginningOf, ping } = require('../core/pipeline');
 const { UNKNOWN } = require('./known-texts');
@@ -35,6 +36,7 @@ class Connection {
   #isOnly; // no other one could answer sooner
   #isMeasured = false; // a Sync was sent to know the round trip
   #lifetime;
+  #isRestoring = false;
   #before = null; // the last request before its owner's
   /** The shortest time of an answer, in milliseconds. */
   roundTrip = Infinity;
@@ -79,6 +81,11 @@ class Connection {
   /** Whether it has no request. */
   get isIdle() {
     return this.isShared && this.users === 0 && this.isClear;
+  }
+
+  /** Whether a listener of `connect` has asked something on it later, and no request will be told when that is over. */
+  get isUnattended() {
+    return this.isShared && this.users === 0 && !this.isClear && !this.#isRestoring;
   }
 
   /** Whether a long result or a cancel holds it up, or it is silent after a request was given up. */
@@ -215,14 +222,18 @@ class Connection {
    */
   async restore(reset) {
     const { client } = this;
+    this.#isRestoring = true;
     try {
-      // A listener of `connect` may ask again when it has its answer.
-      for (; !this.isClear; this.since = performance.now()) await client.sync();
+      for (; !this.isClear; this.since = performance.now()) {
+        await client.sync();
+        await new Promise(setImmediate); // a listener of `connect` may ask again when it has its answer
+      }
       if (this.isOwned && client.transactionStatus !== 'I') await client.query('ROLLBACK');
       if (reset) await client.query('DISCARD ALL', [], { cache: false });
     } catch {
       client.destroy();
     }
+    this.#isRestoring = false;
     this.state = SHARED;
     this.since = performance.now();
     this.expires ??= this.since + this.#lifetime;

@@ -248,6 +248,7 @@ class Connections {
   #serve(now = performance.now()) {
     if (this.#waiting.size === 0) return;
     this.#waiting.serve(use => this.#find(use, now));
+    for (const each of this.#all) if (each.isUnattended) this.#restore(each);
     const opening = this.#count(each => each.isOpening && each.users === 1);
     for (let more = this.#waiting.size - opening; more > 0 && this.#mayOpen; more--) this.#open();
   }

@@ -345,8 +345,7 @@ describe('The connections of a pool', () => {
       assert.equal(row.it, 'set');
     });
 
-    it('may have been asked several things by who listens to "connect", one after the other: no timer has to tell that they are over', async function () {
-      this.retries(3); // rarely it waits for a timer, for a reason that is not found yet
+    it('may have been asked several things by who listens to "connect", one after the other: no timer has to tell that they are over', async () => {
       const pool = await opened({ size: 1 });
       const seen = [];
       pool.on('connect', async client => {
@@ -356,6 +355,53 @@ describe('The connections of a pool', () => {
       assert.equal((await pool.query('SELECT 4 AS n')).rows[0].n, 4);
       assert.deepEqual(seen, [1, 2, 3]);
       await pool.listen('news').ready;
+      timers.restore();
+    });
+
+    it('may have been asked several things by who listens to "connect" when several answers are read at once', async () => {
+      const texts = [];
+      const fake = await new FakeServer(async conversation => {
+        await conversation.first();
+        conversation.say(GREETING);
+        for (let answers = []; ;) {
+          const { type, body } = await conversation.read();
+          if (type === 'P') {
+            texts.push(/SELECT \d/.exec(body.toString('latin1'))[0]);
+            answers.push(ANSWER.described(), commandComplete('SELECT 0'));
+          }
+          if (type === 'S') answers.push(ANSWER.ready);
+          // That of the listener comes with that of the pool's Sync.
+          if (type !== 'S' || (texts.length < 3 && answers.length < 4)) continue;
+          conversation.say(...answers);
+          answers = [];
+        }
+      }).listen();
+      afterTest(() => fake.stop());
+      const pool = await opened({ size: 1 }, { ...fake.config, require_auth: 'none' });
+      pool.on('connect', async client => {
+        await client.query('SELECT 1');
+        for (let i = 0; i < 50; i++) await undefined;
+        await client.query('SELECT 2');
+      });
+      await pool.query('SELECT 3');
+      assert.deepEqual(texts, ['SELECT 1', 'SELECT 2', 'SELECT 3']);
+    });
+
+    it('may be asked later by who listens to "connect": no timer has to tell that it is over', async () => {
+      const pool = await opened({ size: 1 });
+      let kept;
+      pool.on('connect', client => {
+        kept = client;
+      });
+      await pool.query('SELECT 1');
+      await until(() => pool.stats.idle === 1);
+      const { call, release } = await held();
+      const timers = heldTimers();
+      const later = kept.query(`SELECT ${call}`);
+      const asked = [pool.query('SELECT 2'), pool.transaction(() => {})];
+      assert.equal(pool.stats.waiting, 2);
+      await release();
+      await Promise.all([later, ...asked]);
       timers.restore();
     });
 
