@@ -385,10 +385,10 @@ class Connections {
     const { owner, query } = this.#waiting;
     if (owner.size + query.size === 0 || !this.#all.some(each => each.isShared)) return;
     const readers = this.#all.map(({ reader }) => reader).filter(Boolean);
-    const free = Math.max(1, size - this.policy.reserved) - this.#count(each => each.isOwned); // of slow readers
-    const wanted = query.size + Math.min(owner.size, Math.max(0, free));
+    const owners = Math.min(owner.size, Math.max(0, this.#free + readers.length));
     const soon = this.#count(each => !each.isOwned) - readers.length; // those that are used otherwise
-    this.#slowReaders.cutOff(readers, this.#all.length < size ? 0 : wanted - soon, now);
+    const wanted = Math.max(query.size + owners - soon, owners - this.#free);
+    this.#slowReaders.cutOff(readers, this.#all.length < size ? 0 : wanted, now);
     this.#alarm.setTo(now + this.#slowReaders.pause);
   }
 

@@ -58,6 +58,17 @@ describe('Readers of a pool that are slow', () => {
     });
   }
 
+  it('are cut off when an owner waits, though a connection is left to queries', async () => {
+    const pool = await opened({ size: 3, acquire_timeout: 15000 });
+    const results = read(pool, 2, 8000).map(each => each.catch(error => error));
+    await until(() => pool.stats.connected >= 2 && pool.stats.idle === 0);
+    await until(() => pool.query('SELECT 1').then(() => pool.stats.connected === 3));
+    await pool.transaction(tx => tx.query('SELECT 1'));
+    assert.equal((await Promise.race(results)).code, '57014');
+    pool.destroy();
+    await Promise.all(results);
+  });
+
   it('go on while one connection is left', async () => {
     const pool = await opened({ size: 3, acquire_timeout: 600 });
     const results = read(pool, 2, 8000);
