@@ -9,7 +9,7 @@ const { Client, AbortError, ConnectionError, PostgresError, RowReader } = requir
 const { ResponseCache } = require('../../lib/cache');
 const { Channels } = require('../../lib/core/listen');
 const { Pool } = require('../../lib/pool');
-const { connected, proxied, sharedServer } = require('../support');
+const { connected, held, proxied, sharedServer } = require('../support');
 const { shorten } = require('../support/hooks');
 
 /** Every query gets another number: the same number twice came from memory. */
@@ -451,10 +451,12 @@ describe('A ResponseCache of a client', () => {
   it('rejects, and nothing is uncaught, where a target fails while the answer is awaited', async () => {
     for (const error of [new Error('failed early'), undefined]) {
       const target = new Slow();
-      const waiting = cache.queryTo(target, `${NEXT}, pg_sleep(0.05)`);
+      const { call, release } = await held();
+      const waiting = cache.queryTo(target, `${NEXT}, ${call}`);
       setImmediate(() => target.destroy(error));
       await assert.rejects(waiting, error ?? AbortError);
       assert.equal(target.chunks.length, 0);
+      await release();
     }
   });
 

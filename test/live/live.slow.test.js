@@ -10,7 +10,7 @@ const { Client } = require('../..');
 const { Live } = require('../../lib/live');
 const { Pool } = require('../../lib/pool');
 const { changes } = require('../../lib/replication');
-const { seeded } = require('../support/kit');
+const { seeded, until } = require('../support/kit');
 
 const SECONDS = Number(process.env.LIVE_SECONDS ?? 15);
 
@@ -121,7 +121,7 @@ describe(`Live results for ${SECONDS} seconds (LIVE_SECONDS) of writes, losses a
         if (rows.connected) counts.states++;
         else counts.losses++;
         if (n < reader.last) wrong.push(`${n} after ${reader.last}`);
-        while (hashes[n] === undefined) await sleep(1); // the writer has not been told yet
+        await until(() => hashes[n] !== undefined); // the writer has not been told yet
         if (hashes[n] !== hashOf(rows)) wrong.push(`${n} is not what it was`);
         counts.rows += rows.length;
         counts.kept += rows.filter(row => before.has(row)).length;
@@ -178,15 +178,15 @@ describe(`Live results for ${SECONDS} seconds (LIVE_SECONDS) of writes, losses a
       },
       server => server.restart()
     ];
-    const until = Date.now() + SECONDS * 1000;
+    const end = Date.now() + SECONDS * 1000;
     const writing = (async () => {
-      while (Date.now() < until) {
+      while (Date.now() < end) {
         await write();
         if (writes.below(3) === 0) await sleep(writes.below(60));
       }
     })();
     const cutting = (async () => {
-      while (Date.now() < until) {
+      while (Date.now() < end) {
         await sleep(200 + losing.below(400));
         await losing.pick(losses)(losing.pick(servers));
       }
@@ -195,7 +195,7 @@ describe(`Live results for ${SECONDS} seconds (LIVE_SECONDS) of writes, losses a
     const [{ last, hash }] = [{ last: hashes.length - 1, hash: hashes.at(-1) }];
     isOver = true;
     const isDone = () => wrong.length > 0 || readers.every(reader => reader.last === last && reader.connected);
-    for (const end = Date.now() + 40000; !isDone() && Date.now() < end;) await sleep(20);
+    await until(isDone, 'all readers to have the last state').catch(() => {}); // what they have is shown below
     assert.deepEqual(wrong, []);
     assert.deepEqual(
       readers.map(reader => [reader.last, reader.connected]),
@@ -206,8 +206,7 @@ describe(`Live results for ${SECONDS} seconds (LIVE_SECONDS) of writes, losses a
     this.test.title += ` (${last} transactions, ${counts.states} states, ${counts.losses} losses)`;
     for (const reader of readers) reader.controller.abort();
     for (const server of servers) {
-      for (const end = Date.now() + 5000; server.size > 0 && Date.now() < end;) await sleep(10);
-      assert.equal(server.size, 0);
+      await until(() => server.size === 0, 'no reader to be left');
       await server.stop();
     }
     writer.destroy();

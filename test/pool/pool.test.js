@@ -6,7 +6,6 @@ const { once } = require('node:events');
 const { PassThrough } = require('node:stream');
 const { text } = require('node:stream/consumers');
 const { pipeline } = require('node:stream/promises');
-const { setTimeout: sleep } = require('node:timers/promises');
 const { inspect } = require('node:util');
 const { skipUnless, startPgBouncer, startProxy, startServer, startStandby } = require('pg-test-fixtures');
 const { LEASE } = require('../../lib/core/internal');
@@ -753,8 +752,9 @@ describe('A Pool', () => {
       assert.equal(await text(pool.copyTo('COPY (SELECT 1) TO STDOUT')), '1\n');
       await assert.rejects(pool.query('SELECT pg_sleep(60)', [], { statement_timeout: 20 }), { code: '57014' });
       await bouncer.kill();
+      const refused = once(pool, 'error');
       const asked = pool.query('SELECT 1 AS n', [], { idempotent: true });
-      await sleep(20);
+      await refused;
       await bouncer.start();
       assert.equal(await one(asked), 1);
       await pool.end();

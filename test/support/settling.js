@@ -69,10 +69,10 @@ const CONNECTED = {
   },
   async 'mid-COPY-in'({ client, keep, limits }) {
     await client.query('CREATE TEMP TABLE t (a text)');
-    keep(sleep(20).then(() => client.query('SELECT 1', [], limits)));
     await client.query('COPY t FROM STDIN', [], limits);
     client.copyData('half a row');
-    await sleep(40);
+    keep(client.query('SELECT 1', [], limits));
+    await new Promise(setImmediate); // the data are sent
   },
   async 'an open portal'({ client, server, keep, limits }) {
     client.startQuery('SELECT i, pg_sleep(CASE WHEN i > 10 THEN 60 ELSE 0 END) FROM generate_series(1, 20) i');
@@ -84,12 +84,16 @@ const CONNECTED = {
   },
   async 'a cursor'({ client, server, keep, limits }) {
     const text = 'SELECT i, pg_sleep(CASE WHEN i > 10 THEN 60 ELSE 0 END) FROM generate_series(1, 20) i';
-    keep(
-      (async () => {
-        for await (const row of client.cursor(text, [], { batchSize: 10 })) assert.ok(row.i <= 10);
-      })()
-    );
-    await sleep(50);
+    await new Promise(isAtLast => {
+      keep(
+        (async () => {
+          for await (const { i } of client.cursor(text, [], { batchSize: 10 })) {
+            assert.ok(i <= 10);
+            if (Number(i) === 10) isAtLast();
+          }
+        })()
+      );
+    });
     await running(client, server);
     keep(client.query('SELECT 1', [], limits));
   },
@@ -106,7 +110,6 @@ const CONNECTED = {
     );
     keep(client.transaction(async () => {}));
     keep(client.query('SELECT 1', [], limits));
-    await sleep(50);
     await running(client, server);
   },
   async batch({ client, server, keep, limits }) {

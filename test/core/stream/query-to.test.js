@@ -351,7 +351,7 @@ describe('queryTo', () => {
       const stream = new WritableStream({
         async write(chunk) {
           assert.equal(++writing, 1);
-          await sleep(1);
+          await turn();
           chunks.push(chunk);
           writing--;
         },
@@ -631,7 +631,7 @@ describe('queryTo', () => {
         let writes = 0;
         return new WritableStream({
           async write() {
-            await sleep(1);
+            await turn();
             if (++writes === 2) throw late;
           }
         });
@@ -739,6 +739,7 @@ describe('queryTo', () => {
       const { open, stop } = await serving((request, response) => {
         const controller = new AbortController();
         response.on('close', () => controller.abort());
+        if (request.url === '/last') return void response.end();
         results.push(
           client.queryTo(response, LARGE, [], { signal: controller.signal }).then(
             () => 'ok',
@@ -753,7 +754,7 @@ describe('queryTo', () => {
         if (i % 2) socket.destroy();
         else socket.resetAndDestroy();
       }
-      await sleep(50);
+      await once(open('/last'), 'data');
       for (const code of await Promise.all(results))
         assert.ok(['ABORT_ERR', 'ECONNRESET', 'EPIPE', 'ok'].includes(code), code);
       assert.equal((await client.query('SELECT 7 AS a')).rows[0].a, 7);
