@@ -10,8 +10,12 @@ const { pipeline } = require('node:stream/promises');
 const { promisify } = require('node:util');
 const { ResponseCache } = require('../../lib/cache');
 const { respond } = require('../../lib/http');
+const { Live } = require('../../lib/live');
+const pg = require('../../lib/pg');
+const { Pool } = require('../../lib/pool');
+const { changes } = require('../../lib/replication');
 const { sharedServer } = require('../support');
-const { afterTest } = require('../support/hooks');
+const { afterTest, endAfterTest } = require('../support/hooks');
 const { collector } = require('../support/kit');
 const { ENDS, SESSIONS, covered, table } = require('./kit');
 
@@ -105,6 +109,35 @@ const METHODS = {
         ...options
       })
     )
+};
+
+/** A live result of a pool, for a page's part that takes it or for any other HTTP client. */
+const shown = accept => config => {
+  const live = new Live(endAfterTest(new Pool(config)));
+  afterTest(() => live.end());
+  return live.respond(new Request('http://localhost/', { headers: { accept } }), 'SELECT nope');
+};
+const connectedPg = async config => {
+  const client = new pg.Client(config);
+  afterTest(() => client.end());
+  await client.connect();
+  return client;
+};
+
+/** Other entry points, which are given a config: each fails. */
+const ELSEWHERE = {
+  'live.respond': shown('application/json'),
+  'live.respond, live': shown('application/x-postgresql-live'),
+  changes: config => changes(config, { publication: 'nope' }).next(),
+  'loop over changes': async config => {
+    for await (const change of changes(config, { publication: 'nope' })) assert.fail(change);
+  },
+  'connect of pg': config => new pg.Client({ ...config, database: 'nowhere' }).connect(),
+  'query of a client of pg': async config => (await connectedPg(config)).query('SELECT nope'),
+  'query with values of a client of pg': async config => (await connectedPg(config)).query('SELECT $1::nope', [1]),
+  'query with a bad value of a client of pg': async config => (await connectedPg(config)).query('SELECT $1', [1n, 2]),
+  'query of a pool of pg': config => endAfterTest(new pg.Pool(config)).query('SELECT nope'),
+  'connect of a pool of pg': config => endAfterTest(new pg.Pool({ ...config, database: 'nowhere' })).connect()
 };
 
 /** Sessions, each with the one that can be occupied. */
@@ -247,6 +280,19 @@ describe('Stacks', () => {
       ['simpleQuery, with', 'its texts have no settings']
     ])
   );
+
+  table('A stack names the caller that awaits another entry point:', { method: ELSEWHERE }, async ask => {
+    const { config } = await sharedServer();
+    async function readsUsers() {
+      await ask(config);
+    }
+    const error = await readsUsers().then(
+      () => assert.fail('it does not fail'),
+      thrown => thrown
+    );
+    assert.match(error.stack.split('\n').slice(0, 11).join('\n'), /readsUsers/, error.stack);
+    assert.ok(error.stack.startsWith(`${error.name}: ${error.message}`), 'the stack has another message');
+  });
 
   covered(METHODS, {
     listen: 'it gives a loop',
