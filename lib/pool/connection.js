@@ -85,7 +85,7 @@ class Connection {
 
   /** Whether a listener of `connect` has asked something on it later, and no request will be told when that is over. */
   get isUnattended() {
-    return this.isShared && this.users === 0 && !this.isClear && !this.#isRestoring;
+    return this.isOpen && this.users === 0 && !this.isClear && !this.#isRestoring;
   }
 
   /** Whether a long result or a cancel holds it up, or it is silent after a request was given up. */

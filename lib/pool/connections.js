@@ -106,8 +106,13 @@ class Connections {
   get #mayOpen() {
     return (
       this.#all.length < this.#options.size &&
-      (this.#outage === undefined || (this.#outage.pause === undefined && !this.#all.some(each => each.isOpening)))
+      (!this.#outage || (!this.#outage.pause && !this.#all.some(each => each.isOpening)))
     );
+  }
+
+  /** How many are being opened with which no query was sent. */
+  get #opening() {
+    return this.#count(each => each.isOpening && each.users === 1);
   }
 
   /** Whether another connection will soon be open. */
@@ -249,8 +254,7 @@ class Connections {
     if (this.#waiting.size === 0) return;
     this.#waiting.serve(use => this.#find(use, now));
     for (const each of this.#all) if (each.isUnattended) this.#restore(each);
-    const opening = this.#count(each => each.isOpening && each.users === 1);
-    for (let more = this.#waiting.size - opening; more > 0 && this.#mayOpen; more--) this.#open();
+    for (let more = this.#waiting.size - this.#opening; more > 0 && this.#mayOpen; more--) this.#open();
   }
 
   /**
@@ -263,8 +267,7 @@ class Connections {
     const { owner, query } = this.#waiting;
     const isWarm = this.#outage !== undefined || this.#all.some(each => each.isOpen);
     if (isWarm || owner.size > 0 || pipeline.pending > 0 || !connection.isOpening) return;
-    const opening = this.#count(each => each.isOpening && each.users === 1);
-    const room = Math.min(pipeline.maxPipeline, Math.ceil(query.size / opening));
+    const room = Math.min(pipeline.maxPipeline, Math.ceil(query.size / this.#opening));
     const submitted = [];
     this.#waiting.serve(use => {
       const isFirst = connection.users === 1 || this.#options.size === 1;
@@ -338,9 +341,9 @@ class Connections {
   #closed(connection, error) {
     this.#all.splice(this.#all.indexOf(connection), 1);
     const { hasAnswered, isOpening } = connection;
-    if (isOpening || (!hasAnswered && error !== undefined)) this.#pause(error);
+    if (isOpening || (!hasAnswered && error)) this.#pause(error);
     const isOver =
-      error !== undefined &&
+      error &&
       isOpening && // after 57P03, the server is starting, a later attempt succeeds
       !this.#all.some(each => each.isOpen || (each.isOpening && !this.reached)) &&
       (isFinal(error) || !(this.reached || error.code === '57P03'));
@@ -358,7 +361,7 @@ class Connections {
       if (!this.reached) this.#resume();
     }
     this.#serve();
-    if (error !== undefined) this.#emit('error', error);
+    if (error) this.#emit('error', error);
   }
 
   #pause(error) {
@@ -387,7 +390,7 @@ class Connections {
     const readers = this.#all.map(({ reader }) => reader).filter(Boolean);
     const owners = Math.min(owner.size, Math.max(0, this.#free + readers.length));
     const soon = this.#count(each => !each.isOwned) - readers.length; // those that are used otherwise
-    const wanted = Math.max(query.size + owners - soon, owners - this.#free);
+    const wanted = owners + Math.max(query.size - soon, -this.#free);
     this.#slowReaders.cutOff(readers, this.#all.length < size ? 0 : wanted, now);
     this.#alarm.setTo(now + this.#slowReaders.pause);
   }
@@ -443,8 +446,12 @@ class Connections {
   /** Closes all connections after their current requests, without waiting for those that are being opened. */
   async close() {
     for (const { client } of this.#all.filter(each => each.isOpening)) client.destroy();
-    for (const { client } of this.#all) client.ref();
-    await Promise.all(this.#all.map(({ client }) => client.end()));
+    await Promise.all(
+      this.#all.map(({ client }) => {
+        client.ref();
+        return client.end();
+      })
+    );
     this.#resume();
     this.#alarm.stop();
   }
