@@ -36,12 +36,6 @@ function byPosition(values, format, cache, target) {
   return options;
 }
 
-/** @throws {TypeError} for `idempotent` of a request with a stream */
-function checkRepeated({ idempotent }) {
-  if (!idempotent) return;
-  throw new TypeError('the stream of a query that is repeated may get rows twice: leave out idempotent');
-}
-
 /**
  * The base of Client, Pool and transactions; index.d.ts documents its methods. A session works on a lease: it asks for
  * a scope to send in, and gives the scope back when the request, cursor, stream or function is over.
@@ -124,13 +118,15 @@ class Session extends EventEmitter {
     const takes = () => receiver ?? readerOf(options);
     if (typeof text === 'string' && copyDirection(text) === 'in')
       return handOut(this[COPY_IN](text, values, takes(), options));
-    const checked = this.#lease.inputOf(text, values);
+    const lease = this.#lease;
+    const checked = lease.inputOf(text, values);
     if (target !== undefined) {
-      checkRepeated(options);
-      return stream().queryInto(this.#lease, receiver, text, checked, options);
+      if (options.idempotent)
+        throw new TypeError('the stream of a query that is repeated may get rows twice: leave out idempotent');
+      return stream().queryInto(lease, receiver, text, checked, options);
     }
     const execution = requests.executionOf(options);
-    return send(this.#lease, needOf(options), options, () => new QueryRequest(text, checked, execution, takes()), text);
+    return send(lease, needOf(options), options, () => new QueryRequest(text, checked, execution, takes()), text);
   }
 
   /** Begins a COPY FROM STDIN, for which only a Client has steps. */
@@ -163,7 +159,7 @@ class Session extends EventEmitter {
       const { inputs } = request;
       const make = () => (request.scope === null ? request : (request = new requests.BatchRequest(inputs, lease)));
       return send(
-        this.#lease,
+        lease,
         needOf(options),
         options,
         make,
@@ -185,10 +181,10 @@ class Session extends EventEmitter {
       const { checkMode, transaction } = require('./transaction');
       const mode = depth > 0 ? this.#mode : options;
       checkMode(options, mode);
-      const make = (scope, end) => new TransactionSession(scope, depth + 1, mode, end);
+      const sessionOf = inside => new TransactionSession(inside, depth + 1, mode);
       // An async function shows its own frames; to record the call costs a transaction 6 % more.
       const called = tagOf(work) === 'AsyncFunction' ? undefined : callerOf(this.transaction);
-      return handOut(transaction(this.#lease, depth, make, work, options), called, true);
+      return handOut(transaction(this.#lease, depth, sessionOf, work, options), called, true);
     });
   }
 
@@ -247,11 +243,12 @@ class Session extends EventEmitter {
   describe(text, options = NO_OPTIONS) {
     return promised(() => {
       checkOptions(options, NAMES.describe);
-      [text] = statementOf(this.#lease, text);
+      const lease = this.#lease;
+      [text] = statementOf(lease, text);
       checkText(text, 'text');
-      this.#lease.inputOf(text, NO_VALUES);
+      lease.inputOf(text, NO_VALUES);
       return send(
-        this.#lease,
+        lease,
         'shared',
         options,
         () => new requests.DescribeRequest(text, options.paramTypes),
@@ -329,12 +326,12 @@ class Session extends EventEmitter {
 
 /** The session of a transaction's function. */
 class TransactionSession extends Session {
-  #end;
+  #transaction;
 
-  /** @param {function(function(string, function): CommitRequest, object): Promise} end see Transaction.end */
-  constructor(scope, depth, mode, end) {
-    super(scope, depth, mode);
-    this.#end = end;
+  /** @param {Transaction} transaction whose block it works in */
+  constructor(transaction, depth, mode) {
+    super(transaction.scope, depth, mode);
+    this.#transaction = transaction;
   }
 
   /**
@@ -345,8 +342,7 @@ class TransactionSession extends Session {
     return promised(() => {
       [text, values, options] = statementOf(this[LEASE], text, values, options);
       checkOptions(options, NAMES.commit);
-      const make = (...given) => new requests.CommitRequest(text, values, options, ...given);
-      return this.#end(make, options);
+      return this.#transaction.commit(text, values, options);
     });
   }
 }

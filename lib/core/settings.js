@@ -101,7 +101,7 @@ class Settings {
       return [`SELECT ${all}`, values];
     }
     const { length } = values;
-    const text = TEXTS[length] ?? `SELECT ${Array.from({ length: length / 2 }, (_, i) => set(i)).join(', ')}`;
+    const text = TEXTS[length] ?? `SELECT ${this.#each((kept, i) => set(i))}`;
     if (length <= 2 * MOST) TEXTS[length] = text;
     return [text, values];
   }

@@ -13,7 +13,6 @@ const {
   expectAnswer,
   leftInside,
   sendSeveral,
-  promised,
   rolledBack,
   runInside,
   submitIn,
@@ -31,11 +30,13 @@ const UNDO_TIMEOUT = 3000;
 const FIRST_PAUSE = 10;
 const LONGEST_PAUSE = 1000;
 
+const over = why => new UsageError(`the transaction is over: ${why}`, '25P01');
+
 /** The error of requests behind commit(). */
-const COMMITTED = new UsageError('the transaction is over: commit() was its last query', '25P01');
+const COMMITTED = over('commit() was its last query');
 
 /** The error of requests after the function has returned. */
-const OVER = new UsageError('the transaction is over: await its queries inside its function', '25P01');
+const OVER = over('await its queries inside its function');
 
 function beginText({ isolation, readOnly, deferrable }) {
   let text = 'BEGIN';
@@ -53,17 +54,20 @@ function textsOf(depth, options) {
   return { begin: `SAVEPOINT ${name}`, commit: release, undo: [`ROLLBACK TO SAVEPOINT ${name}`, release] };
 }
 
+/** An option as it is compared: readOnly: false is like none. */
+const lower = value => String(value || '').toLowerCase();
+
 /** @throws {UsageError} unless the transaction is what its savepoint asks for */
 function checkMode(options, mode) {
   const wrong = ['isolation', 'readOnly', 'deferrable'].find(
-    name =>
-      options[name] !== undefined &&
-      (options[name] || '').toString().toLowerCase() !== (mode[name] || '').toString().toLowerCase()
+    name => options[name] !== undefined && lower(options[name]) !== lower(mode[name])
   );
   if (wrong === undefined) return;
   const begun = mode[wrong] === undefined ? `without ${wrong}` : `with ${wrong}: ${mode[wrong]}`;
   throw new UsageError(`${wrong} is the whole transaction's, which was begun ${begun}: pass it there`, '25001');
 }
+
+const tooLate = tooLong('transaction');
 
 /** The error for a function that is running when the connection is lost. */
 function lostInside(error) {
@@ -76,57 +80,51 @@ function lostInside(error) {
 
 /** A transaction or a savepoint, from the call to the answer to its end. Its phase is that of its scope. */
 class Transaction {
-  #committed; // the promise of #commitRequest
+  /** @type {Promise|undefined} of the function that was called in it */
+  called;
+  /** @type {Promise} of `perform` */
+  performed;
   #commitRequest; // the CommitRequest of commit()
-  #texts;
+  #committed; // its promise
   #depth;
-  #entered;
-  #interrupted; // rejects with the #interruption
+  #enter; // resolves #entered
+  #entered = new Promise(resolve => {
+    this.#enter = resolve;
+  });
   #interruption; // the error of the limit or of a lost connection
-  #reject; // of #interrupted
-  #scope;
+  #reject; // rejects the promise that #until has given last
   #session; // none of a cursor
+  #texts;
   #undone; // settles when its ROLLBACK is answered
 
-  constructor(
-    parent,
-    depth,
-    make,
-    options,
-    name = depth === 0 ? 'the transaction' : 'the savepoint',
-    loop = undefined
-  ) {
+  /** @param {string} [loop] see Scope */
+  constructor(parent, depth, options, loop, name = depth === 0 ? 'the transaction' : 'the savepoint') {
     this.#texts = textsOf(depth, options);
     this.#depth = depth;
-    let entered;
-    this.#entered = new Promise(resolve => {
-      entered = resolve;
-    });
-    this.#scope = new Scope(parent.pipeline, parent, name, {
+    this.scope = new Scope(parent.pipeline, parent, name, {
       block: true,
       begin: this.#texts.begin,
       settings: options.settings,
       refuseLasting: options.refuseLasting,
       loop,
-      entered,
+      entered: this.#enter,
       lost: (makeError, phase) => this.#lose(makeError(), phase)
     });
-    this.#interrupted = new Promise((resolve, reject) => {
-      this.#reject = reject;
-    });
-    this.#interrupted.catch(() => {}); // nothing may be waiting
-    parent.pipeline.enter(this.#scope);
-    this.#session = make(this.#scope, (...given) => this.end(...given));
+    parent.pipeline.enter(this.scope);
   }
 
   /** Waits for a promise, unless the limit or a lost connection comes first. */
   #until(promise) {
-    return Promise.race([promise, this.#interrupted]);
+    if (this.#interruption !== undefined) return Promise.race([promise, Promise.reject(this.#interruption)]);
+    return new Promise((resolve, reject) => {
+      this.#reject = reject;
+      promise.then(resolve, reject);
+    });
   }
 
   #interrupt(error) {
     this.#interruption ??= error;
-    this.#reject(error);
+    this.#reject?.(error);
   }
 
   /**
@@ -141,25 +139,33 @@ class Transaction {
   }
 
   /**
-   * @param {function(Session, Scope): *} work
-   * @param {function(Scope)} [onLeft] called when it is over, or no longer waited for
+   * Waits for BEGIN's turn, calls a function, and commits when its promise resolves.
+   * @param {function(): *} work
+   * @param {Session} [session] of the function
    */
-  async run(work, options, onLeft) {
-    const scope = this.#scope;
+  async perform(work, options, session) {
+    const { scope } = this;
     const { pipeline } = scope;
+    this.#session = session;
     const unwatch = watchLimits(
       options,
       error => this.#giveUp(error),
-      tooLong('transaction'),
+      tooLate,
       () => scope.phase >= Phase.COMMITTING && this.#commitRequest?.state !== State.Waiting
     );
     try {
       await this.#until(this.#entered);
       if (scope.refused !== null) throw scope.refused();
-      const result = await this.#until(promised(() => work(this.#session, scope))).finally(() => {
-        onLeft?.(scope);
-        this.#refuse(OVER);
+      this.called = new Promise(resolve => {
+        resolve(work());
       });
+      let result;
+      try {
+        result = await this.#until(this.called);
+      } finally {
+        leftInside(scope);
+        this.#refuse(OVER);
+      }
       await this.#commit();
       return result;
     } catch (error) {
@@ -171,16 +177,14 @@ class Transaction {
     }
   }
 
-  /**
-   * Sends the last query, and what ends the block behind it.
-   * @param {function(string, boolean, function(Error|undefined)): CommitRequest} make
-   * @param {object} limits of the query
-   */
-  end(make, limits) {
-    const scope = this.#scope;
+  /** Sends the last query, and what ends the block behind it. */
+  commit(text, values, options) {
+    const { scope } = this;
     if (scope.refused !== null) throw again(scope.refused());
-    const request = make(this.#texts.commit, this.#depth === 0, error => this.#answered(error));
-    this.#committed = submitIn(request, scope, limits);
+    const request = new requests.CommitRequest(text, values, options, this.#texts.commit, this.#depth === 0, error =>
+      this.#answered(error)
+    );
+    this.#committed = submitIn(request, scope, options);
     this.#commitRequest = request;
     scope.advance(Phase.COMMITTING);
     this.#refuse(COMMITTED);
@@ -189,13 +193,13 @@ class Transaction {
 
   /** Whether commit() was sent and is not answered. */
   get #isEnding() {
-    const { state = State.Waiting } = this.#commitRequest ?? {};
-    return state !== State.Waiting && state !== State.Over && this.#scope.pipeline.socket !== null;
+    const state = this.#commitRequest?.state ?? State.Waiting;
+    return state !== State.Waiting && state !== State.Over && this.scope.pipeline.socket !== null;
   }
 
   /** The answer to commit() is complete. A block that is open still is undone by its pipeline, see block.js. */
   #answered(error) {
-    const scope = this.#scope;
+    const { scope } = this;
     if (scope.isOver) return;
     if (error !== undefined && this.#depth === 0) scope.fail(error);
     else if (error !== undefined) this.#sendUndo();
@@ -204,25 +208,25 @@ class Transaction {
 
   /** Refuses later requests, and ends what is open in the session. */
   #refuse(error) {
-    const refused = this.#scope.refuse(() => error); // the first error, if it refuses already
+    const refused = this.scope.refuse(() => error); // the first error, if it refuses already
     this.#session?.[GIVE_UP_STREAMS](refused);
   }
 
   async #control(text) {
-    return this.#scope.pipeline.submit(new EndRequest(text, this.#depth === 0), this.#scope);
+    return this.scope.pipeline.submit(new EndRequest(text, this.#depth === 0), this.scope);
   }
 
   async #commit() {
-    const { pipeline } = this.#scope;
+    const { pipeline } = this.scope;
     if (this.#commitRequest !== undefined) return void (await this.#until(this.#committed));
     if (this.#interruption !== undefined) throw this.#interruption; // in the tick in which the function has returned
-    if (this.#isEmpty && this.#scope.settings !== undefined) return; // wrong settings would make the server skip COMMIT
-    const { outermost } = this.#scope;
+    if (this.#isEmpty && this.scope.settings !== undefined) return; // wrong settings would make the server skip COMMIT
+    const { outermost } = this.scope;
     const committed = this.#control(this.#texts.commit);
     if (this.#depth === 0) {
       committed.catch(error => outermost.fail(error));
       pipeline.end(outermost); // whatever COMMIT answers, the block is over
-    } else this.#scope.advance(Phase.COMMITTING);
+    } else this.scope.advance(Phase.COMMITTING);
     const { cmd } = await this.#until(committed);
     if (outermost.endedBy !== undefined) throw again(outermost.endedBy);
     if (cmd === 'ROLLBACK') throw rolledBack(outermost.failure);
@@ -231,9 +235,7 @@ class Transaction {
   /** Whether not even BEGIN was sent. */
   get #isEmpty() {
     return (
-      this.#scope.begin !== undefined &&
-      this.#scope.first === null &&
-      this.#scope.pipeline.scopes.active === this.#scope
+      this.scope.begin !== undefined && this.scope.first === null && this.scope.pipeline.scopes.active === this.scope
     );
   }
 
@@ -243,29 +245,27 @@ class Transaction {
 
   /** If this fails as well, the first error says more. */
   async #undo() {
-    const { phase, pipeline } = this.#scope;
+    const { phase, pipeline } = this.scope;
     const hasEnded =
       this.#commitRequest === undefined
         ? phase >= Phase.ENDING || (phase === Phase.COMMITTING && this.#interruption !== undefined)
         : this.#commitRequest.state !== State.Waiting;
     if (!hasEnded && !this.#isEmpty) {
       this.#sendUndo();
-      pipeline.end(this.#scope);
+      pipeline.end(this.scope);
     }
-    const undone = this.#undone ?? this.#scope.undone;
+    const undone = this.#undone ?? this.scope.undone;
     if (undone === undefined) return;
     // A silent connection does not answer.
     if (this.#interruption !== undefined || pipeline.givenUpAt !== 0) return;
-    let stop;
-    const timeout = new Promise(resolve => {
-      stop = after(UNDO_TIMEOUT, resolve);
+    await new Promise(resolve => {
+      const stop = after(UNDO_TIMEOUT, resolve);
+      this.#until(undone).then(resolve, resolve).finally(stop);
     });
-    await this.#until(Promise.race([undone, timeout])).catch(() => {});
-    stop();
   }
 
   #giveUp(error) {
-    const scope = this.#scope;
+    const { scope } = this;
     const { phase, pipeline } = scope;
     if (phase === Phase.WAITING) pipeline.leave(scope, error);
     else if (phase === Phase.OPEN) {
@@ -277,52 +277,98 @@ class Transaction {
   }
 }
 
-/** Waits for the end of a transaction's function, at most for the limits of the transaction. */
-const untilOver = (called, limits) =>
-  new Promise((resolve, reject) => {
-    throwIfAborted(limits, true);
-    const unwatch = watchLimits(limits, reject, tooLong('transaction'), () => true);
-    called.then(resolve, resolve).finally(unwatch);
-  });
+/** SQLSTATEs of transactions that others have made fail: serialization_failure, deadlock_detected. */
+const TRANSIENT = new Set(['40001', '40P01']);
+
+/** The attempts of one call of transaction(): more than one if a connection is lost, or others make its block fail. */
+class Attempts {
+  #begin;
+  #last; // the Transaction of the last attempt
+  #lease;
+  #options;
+  #since = performance.now();
+
+  /** @param {function(Scope, object): Transaction} begin with the limits of an attempt */
+  constructor(lease, options, begin) {
+    this.#lease = lease;
+    this.#options = options;
+    this.#begin = begin;
+  }
+
+  /** The options, with the limits that are left. */
+  get #left() {
+    return { ...this.#options, waited: performance.now() - this.#since };
+  }
+
+  /** Makes one attempt within the limits that are left; more if its connection is lost. */
+  once() {
+    this.#last = undefined;
+    const attempt = (parent, client, limits) => {
+      throwIfAborted(limits);
+      this.#last = this.#begin(parent, limits);
+      return this.#last.performed;
+    };
+    return sendSeveral(this.#lease, this.#left, 'BEGIN', attempt, () => this.#mayRepeat());
+  }
+
+  /** The function is not called again before its last call is over. */
+  async #mayRepeat() {
+    const called = this.#last?.called;
+    if (called === undefined || !this.#options.idempotent) return called === undefined;
+    await this.#wait(true, done => void called.then(done, done));
+    return true;
+  }
+
+  /** Repeats a transaction that others have made fail, after pauses that grow and differ. */
+  async repeat() {
+    for (let attempt = 0; ; attempt++) {
+      try {
+        return await this.once();
+      } catch (error) {
+        const reason = this.#last?.scope.failure; // other errors of the function, whatever their code, are none
+        const isTransient = TRANSIENT.has(reason?.code) && (error === reason || error?.cause === reason);
+        if (attempt >= this.#options.retries || !isTransient) throw error;
+      }
+      const pause = Math.min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** attempt) * (0.5 + Math.random() / 2);
+      await this.#wait(false, done => after(pause, done));
+    }
+  }
+
+  /**
+   * Waits within the limits.
+   * @param {function(function): function|undefined} begin gets what ends the wait, and returns what stops calling it
+   */
+  #wait(isSent, begin) {
+    return new Promise((resolve, reject) => {
+      throwIfAborted(this.#options, isSent);
+      const end = settle => error => {
+        unwatch();
+        stop?.();
+        settle(error);
+      };
+      const unwatch = watchLimits(this.#left, end(reject), tooLate, () => isSent);
+      const stop = begin(end(resolve));
+    });
+  }
+}
 
 /**
  * Session.transaction: runs a function inside a transaction block, or behind a savepoint. BEGIN travels with the first
  * request.
  * @param {number} depth how many blocks are around: inside one, it is a savepoint
- * @param {function(Scope, function): Session} make the function's session, see Transaction.end
+ * @param {function(Transaction): Session} sessionOf makes the function's session
  * @param {object} options see TransactionOptions in index.d.ts
  */
-function transaction(lease, depth, make, work, options) {
-  const since = performance.now();
-  let called; // resolves when the called function is over
-  let attempted; // the scope of the last attempt
-  const inside = (session, scope) =>
-    runInside(
-      scope,
-      () =>
-        (called = new Promise(resolve => {
-          resolve(work(session));
-        }))
-    );
-  const begin = (parent, client, limits) => {
-    throwIfAborted(limits);
-    return new Transaction(parent, depth, (scope, end) => make((attempted = scope), end), limits).run(
-      inside,
-      limits,
-      leftInside
-    );
+function transaction(lease, depth, sessionOf, work, options) {
+  const begin = (parent, limits) => {
+    const begun = new Transaction(parent, depth, limits);
+    const session = sessionOf(begun);
+    begun.performed = begun.perform(() => runInside(begun.scope, () => work(session)), limits, session);
+    return begun;
   };
-  const mayRepeat = async () => {
-    if (called !== undefined && options.idempotent)
-      await untilOver(called, { ...options, waited: performance.now() - since });
-    return called === undefined || options.idempotent;
-  };
-  const once = limits => {
-    called = undefined;
-    return sendSeveral(lease, limits, 'BEGIN', begin, mayRepeat);
-  };
+  const attempts = new Attempts(lease, options, begin);
   // A savepoint fails with its transaction, so only that can be repeated.
-  return options.retries && depth === 0 ? repeat(once, () => attempted?.failure, options) : once(options);
+  return options.retries && depth === 0 ? attempts.repeat() : attempts.once();
 }
 
 /**
@@ -332,9 +378,8 @@ function transaction(lease, depth, make, work, options) {
 function openPortal(lease, text, values, options, name) {
   const openIn = (scope, client, limits) => openPortalIn(scope, text, values, options, name, limits);
   if (lease.sendsIn !== null) return openIn(lease.sendsIn);
-  const { signal } = options;
   return new Promise((resolve, reject) => {
-    sendSeveral(lease, { signal }, text, (...given) => {
+    sendSeveral(lease, { signal: options.signal }, text, (...given) => {
       const portal = openIn(...given);
       resolve(portal);
       return portal.committed.catch(() => {});
@@ -351,61 +396,16 @@ function openPortalIn(parent, text, values, options, name, { settings, refuseLas
   const isIn = parent.block || (active === parent && inBlock === true);
   if (isIn && settings === undefined && refuseLasting === undefined)
     return new requests.Portal(parent, text, values, options, name);
-  let end, portal;
+  let end;
   const ended = new Promise((resolve, reject) => {
     end = error => (error === undefined ? resolve() : reject(error));
   });
   ended.catch(() => {}); // the transaction may not begin
-  const around = new Transaction(
-    parent,
-    0,
-    scope => {
-      portal = new requests.Portal(scope, text, values, options, name, end);
-    },
-    { settings, refuseLasting },
-    'the transaction of a cursor',
-    text
-  );
-  portal.committed = around.run(() => ended, NO_OPTIONS);
+  const around = new Transaction(parent, 0, { settings, refuseLasting }, text, 'the transaction of a cursor');
+  const portal = new requests.Portal(around.scope, text, values, options, name, end);
+  portal.committed = around.perform(() => ended, NO_OPTIONS);
   portal.committed.catch(error => portal.end(error));
   return portal;
-}
-
-/** SQLSTATEs of transactions that others have made fail: serialization_failure, deadlock_detected. */
-const TRANSIENT = new Set(['40001', '40P01']);
-
-/**
- * Repeats a transaction that others have made fail, after pauses that grow and differ.
- * @param {function(object): Promise} once makes a transaction, within the limits that are left
- * @param {function(): Error|undefined} failure why its block has failed: other errors of the function, whatever their
- *   code, are no reason
- */
-async function repeat(once, failure, options) {
-  const since = performance.now();
-  for (let attempt = 0; ; attempt++) {
-    try {
-      return await once({ ...options, waited: performance.now() - since });
-    } catch (error) {
-      const reason = failure();
-      if (attempt >= options.retries || !TRANSIENT.has(reason?.code) || (error !== reason && error?.cause !== reason))
-        throw error;
-    }
-    await new Promise((resolve, reject) => {
-      const pause = Math.min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** attempt) * (0.5 + Math.random() / 2);
-      const end = settle => error => {
-        unwatch();
-        clearTimeout(timer);
-        settle(error);
-      };
-      const unwatch = watchLimits(
-        { ...options, waited: performance.now() - since },
-        end(reject),
-        tooLong('transaction'),
-        () => false
-      );
-      const timer = setTimeout(end(resolve), pause);
-    });
-  }
 }
 
 module.exports = { checkMode, openPortal, transaction };

@@ -161,7 +161,7 @@ class Connection {
     this.roundTrip = Math.min(this.roundTrip, time);
   }
 
-  begin(use, now) {
+  addUser(use, now) {
     if (this.users++ === 0) {
       this.since = now;
       this.#idle = idleTime();
@@ -172,7 +172,7 @@ class Connection {
     if (this.isOpening) use.early = this;
     else use.since = now;
     const { known } = use;
-    if (known === undefined) return;
+    if (!known) return;
     if (!this.#isMeasured && !this.isOpening) this.#ping(now);
     use.average = known.average;
     use.variance = known.difference ** 2;
@@ -187,13 +187,13 @@ class Connection {
     this.expected = this.#average + 2 * Math.sqrt(this.#variance);
   }
 
-  end(use, now) {
+  removeUser(use, now) {
     const { average, variance, known, isAnswered, since } = use;
     const { reads } = this.pipeline;
     this.users--;
     use.submitted?.(); // also if it could not be
     if (isAnswered) this.#measured(now - since);
-    if (known !== undefined) {
+    if (known) {
       if (!known.isRead) this.writes--;
       this.#expect(-average, -variance);
       const time = this.#timeOf(since, now);
@@ -213,6 +213,11 @@ class Connection {
     const time = this.turns.since(this.since, this.#idle, now);
     const most = this.#reads === undefined ? time : now - since;
     return Math.max(0, Math.min(time, most - this.roundTrip));
+  }
+
+  /** Whether queries may share it at once when a user has left it. */
+  get isRestored() {
+    return this.isOwned ? this.isClear && this.pipeline.status === 'I' : this.users > 0 || this.isClear;
   }
 
   /**

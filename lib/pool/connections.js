@@ -24,6 +24,10 @@ const CHEAP = 0.5;
 /** How often a text must have been executed for each request that it goes behind. */
 const CAUTION = 4;
 
+const isOpen = each => each.isOpen;
+const isOpening = each => each.isOpening;
+const isOwned = each => each.isOwned;
+
 /** Whether a query rather goes behind the requests of one connection than of another one: reads, or what needs less. */
 const isBetter = (one, other) =>
   one.writes > 0 === other.writes > 0 ? one.expected <= other.expected : one.writes === 0;
@@ -83,9 +87,9 @@ class Connections {
     const used = this.#all.filter(each => each.isOpen && each.users > 0).sort((a, b) => a.since - b.since);
     return {
       size: this.#options.size,
-      connected: this.#count(each => each.isOpen),
+      connected: this.#count(isOpen),
       idle: this.#count(each => each.isIdle),
-      owned: this.#count(each => each.isOwned),
+      owned: this.#count(isOwned),
       pending: this.#all.reduce((sum, { client }) => sum + client.pending, 0),
       waiting: this.#waiting.size,
       holders: used.slice(0, 3).map(each => each.holderAt(now)) // that have used one for longest
@@ -105,8 +109,7 @@ class Connections {
   /** During an outage there is one attempt at a time. */
   get #mayOpen() {
     return (
-      this.#all.length < this.#options.size &&
-      (!this.#outage || (!this.#outage.pause && !this.#all.some(each => each.isOpening)))
+      this.#all.length < this.#options.size && (!this.#outage || (!this.#outage.pause && !this.#all.some(isOpening)))
     );
   }
 
@@ -129,10 +132,10 @@ class Connections {
   #find(use, now) {
     const isOwner = use.kind === 'owner';
     const connection = isOwner ? this.#forOwner() : this.#forQuery(use, now);
-    if (connection === undefined) return undefined;
+    if (!connection) return undefined;
     if (isOwner) connection.state = OWNED;
-    connection.begin(use, now);
-    if (use.known !== undefined) this.#turns.count(this.#isUsed);
+    connection.addUser(use, now);
+    if (use.known) this.#turns.count(this.#isUsed);
     return connection;
   }
 
@@ -170,7 +173,7 @@ class Connections {
     if (use.known?.isRead && !use.isInside && size === 0) {
       const isNew = each => each.users < each.room && each.writes === 0 && each.isShared && !each.isHeld;
       const first = this.#all.find(isNew);
-      if (first !== undefined) return first;
+      if (first) return first;
     }
     let left = size > 0 && !this.#isGrowing(now) ? Math.min(size, this.#free) : 0; // to owners
     let best, unused;
@@ -180,12 +183,12 @@ class Connections {
       else if (left > 0) left--;
       else if (best === undefined || !isBetter(best, each)) best = each;
     }
-    if (best !== undefined && !mayFollow(best, use)) best = undefined;
+    if (best && !mayFollow(best, use)) best = undefined;
     if (best !== undefined && best.writes === 0 && best.expected <= CHEAP && !use.isInside) return best;
     if (unused !== undefined || best === undefined) return unused;
     if (!this.#isGrowing(now)) return best.expected <= best.patience ? best : undefined;
     if (best.writes > 0 || best.expected > CHEAP + 2 * best.roundTrip || use.isInside) return undefined;
-    if (!this.#all.some(each => each.isOpening)) this.#open();
+    if (!this.#all.some(isOpening)) this.#open();
     return best;
   }
 
@@ -195,34 +198,30 @@ class Connections {
   }
 
   /**
-   * @param {object} use see PoolLease.run
    * @param {object} limits of the request, which began at `since`
    * @returns {Promise<Connection>} to be released; rejects with an error of connecting, a TimeoutError or an AbortError
    */
   async wait(use, { signal, onwait, statement_timeout: time }, since) {
     if (this.#isDestroyed) throw this.refused;
-    const { promise, reject } = this.#waiting.add(use);
-    onwait?.(reject);
+    const promise = this.#waiting.add(use);
+    onwait?.(use.reject);
     this.#alarm.setTo(use.since + this.#options.acquire_timeout);
     this.#serve();
     this.#relieve(use.since);
     if (channel?.hasSubscribers) this.#trace(promise, use);
     if (signal === undefined && time === undefined) return promise;
     const limits = { signal, statement_timeout: time, waited: performance.now() - since };
-    return promise.finally(watchLimits(limits, reject, tooLate, () => false));
+    return promise.finally(watchLimits(limits, use.reject, tooLate, () => false));
   }
 
   /** Publishes a wait, as plain data. */
   #trace(promise, { kind, since }) {
     const wait = { why: kind, waiting: this.#waiting.size, waited: undefined };
-    const over = async () => {
-      try {
-        await promise; // whose connection is no plain data
-      } finally {
-        wait.waited = performance.now() - since;
-      }
+    const over = () => {
+      wait.waited = performance.now() - since;
     };
-    channel.tracePromise(over, wait).catch(() => {});
+    // Its result, a connection, is no plain data.
+    channel.tracePromise(() => promise.then(() => {}).finally(over), wait).catch(() => {});
   }
 
   #late() {
@@ -265,7 +264,7 @@ class Connections {
   async #sendEarly(connection) {
     const { pipeline } = connection;
     const { owner, query } = this.#waiting;
-    const isWarm = this.#outage !== undefined || this.#all.some(each => each.isOpen);
+    const isWarm = this.#outage || this.#all.some(isOpen);
     if (isWarm || owner.size > 0 || pipeline.pending > 0 || !connection.isOpening) return;
     const room = Math.min(pipeline.maxPipeline, Math.ceil(query.size / this.#opening));
     const submitted = [];
@@ -273,7 +272,7 @@ class Connections {
       const isFirst = connection.users === 1 || this.#options.size === 1;
       const mayFollow = isFirst || (use.known?.isRead && !use.isInside && connection.writes === 0);
       if (connection.users > room || !mayFollow) return undefined;
-      connection.begin(use);
+      connection.addUser(use);
       this.#early.add(use);
       submitted.push(
         new Promise(resolve => {
@@ -287,18 +286,18 @@ class Connections {
 
   /**
    * A request that was given up may be under way, and an owner may have left any state.
-   * @param {object} use as it was taken
    * @param {boolean} [reset] whether settings of the session may have changed
    */
   release(connection, use, reset) {
     const now = performance.now();
     const { hasAnswered } = connection;
     this.#early.delete(use);
-    connection.end(use, now);
+    connection.removeUser(use, now);
     if (!hasAnswered && connection.hasAnswered) this.#resume();
     if (connection.isOpening) return void this.#look(connection); // it will be restored
-    if (connection.state === SHARED && (connection.users > 0 || connection.isClear)) this.#released(connection, now);
-    else this.#restore(connection, reset);
+    if (reset || !connection.isRestored) return void this.#restore(connection, reset);
+    connection.state = SHARED;
+    this.#released(connection, now);
   }
 
   async #restore(connection, reset) {
@@ -306,8 +305,7 @@ class Connections {
     const isNew = connection.expires === undefined;
     await connection.restore(reset);
     if (isNew && this.#all.length >= this.#options.size)
-      connection.room =
-        connection.users + Math.ceil(this.#waiting.query.size / (1 + this.#count(each => each.isOpening)));
+      connection.room = connection.users + Math.ceil(this.#waiting.query.size / (1 + this.#count(isOpening)));
     this.#released(connection);
   }
 
@@ -384,15 +382,14 @@ class Connections {
 
   /** Measures slow readers while requests wait for the connections that they hold, and then cuts them off. */
   #relieve(now) {
-    const { size } = this.#options;
     const { owner, query } = this.#waiting;
-    if (owner.size + query.size === 0 || !this.#all.some(each => each.isShared)) return;
+    if (this.#waiting.size === 0 || !this.#all.some(each => each.isShared)) return;
+    this.#alarm.setTo(now + this.#slowReaders.pause);
     const readers = this.#all.map(({ reader }) => reader).filter(Boolean);
     const owners = Math.min(owner.size, Math.max(0, this.#free + readers.length));
-    const soon = this.#count(each => !each.isOwned) - readers.length; // those that are used otherwise
+    const soon = this.#all.length - this.#count(isOwned) - readers.length; // those that are used otherwise
     const wanted = owners + Math.max(query.size - soon, -this.#free);
-    this.#slowReaders.cutOff(readers, this.#all.length < size ? 0 : wanted, now);
-    this.#alarm.setTo(now + this.#slowReaders.pause);
+    this.#slowReaders.cutOff(readers, this.#all.length < this.#options.size ? 0 : wanted, now);
   }
 
   /** Does what is due. */
@@ -400,7 +397,7 @@ class Connections {
     for (const each of this.#all) this.#look(each, now);
     const { acquire_timeout } = this.#options;
     const isLate = ({ since }) => now >= since + acquire_timeout;
-    this.#waiting.refuse(use => (isLate(use) ? this.#late() : undefined));
+    this.#waiting.refuse(use => isLate(use) && this.#late());
     const early = [...this.#early].filter(use => use.early.isOpening);
     for (const use of early.filter(isLate))
       giveUpAll(use.early.pipeline.scopes.root, Object.assign(this.#late(), { sent: true }));
@@ -417,7 +414,7 @@ class Connections {
       policy: { least, silence }
     } = this.#options;
     const silent = each.silentSince + silence;
-    const isSpare = each.isIdle && (least === 0 || this.#count(other => other.isOpen) > least);
+    const isSpare = each.isIdle && (least === 0 || this.#count(isOpen) > least);
     const unused = isSpare ? each.since + idle_timeout : Infinity;
     const old = each.isShared ? each.expires : Infinity;
     const isDropping = each.users === 0 && each.pipeline.pending > 0; // an answer, and may become silent
@@ -445,7 +442,7 @@ class Connections {
 
   /** Closes all connections after their current requests, without waiting for those that are being opened. */
   async close() {
-    for (const { client } of this.#all.filter(each => each.isOpening)) client.destroy();
+    for (const { client } of this.#all.filter(isOpening)) client.destroy();
     await Promise.all(
       this.#all.map(({ client }) => {
         client.ref();
@@ -457,12 +454,10 @@ class Connections {
   }
 
   /**
-   * Closes all connections now.
+   * Closes all connections now. Waiting requests have the error of new ones.
    * @param {Error|undefined} error of requests on them
-   * @param {Error} refused of waiting requests
    */
-  destroy(error, refused) {
-    this.refused ??= refused;
+  destroy(error) {
     this.#isDestroyed = true;
     this.#waiting.refuse(() => this.refused);
     for (const { client } of [...this.#all]) client.destroy(error);

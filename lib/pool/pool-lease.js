@@ -9,8 +9,7 @@ const {
   rejectAgain,
   showOnce,
   statementsOf,
-  throwIfAborted,
-  waitsForItself
+  throwIfAborted
 } = require('../core/pipeline');
 const { checkConfig } = require('../core/config');
 const { inputOf } = require('../core/options');
@@ -19,6 +18,7 @@ const { checkDecode, decodingOf } = require('../core/rows');
 const { isWorkerd, sameRequest } = require('../core/worker');
 const { Connections } = require('./connections');
 const { KnownTexts } = require('./known-texts');
+const { Use } = require('./waiting');
 
 /** In a Worker: the most requests whose connections are known. */
 const MOST_REQUESTS = 100;
@@ -48,6 +48,16 @@ function refuseLasting(text) {
     );
   }
 }
+
+/** The options of work with the limits that are left, and with what a transaction or cursor of a pool refuses. */
+function limitsOf(need, options, since) {
+  const waited = since && performance.now() - since;
+  const limits = waited > 1 ? { ...options, waited } : options;
+  return need === 'owned' ? { ...limits, refuseLasting } : limits;
+}
+
+/** A server reports 08006 if it has lost a connection of its own, for example to a worker of Citus. */
+const isLost = error => error instanceof ConnectionError || (error instanceof PostgresError && error.code === '08006');
 
 /**
  * A pool's lease: it is the set of the pool's connections, and gives the scope of one of them, which it has to find
@@ -95,7 +105,7 @@ class PoolLease extends Connections {
       const lease = this.#ofRequest();
       if (lease !== this) return lease.run(need, options, work, mayRepeat, text);
     }
-    const { statement_timeout: time, idempotent = false } = options;
+    const { statement_timeout: time, idempotent } = options;
     const known = text === undefined ? undefined : this.knownTexts?.of(text);
     const since = time === undefined ? 0 : performance.now() - (options.waited ?? 0);
     let isSent = false; // by an earlier attempt
@@ -104,24 +114,11 @@ class PoolLease extends Connections {
     try {
       for (let attempts = 1; ; attempts++) {
         throwIfAborted(options);
-        const use = {
-          kind: need === 'shared' ? 'query' : 'owner',
-          known,
-          isInside: waitsForItself(),
-          isAnswered: false,
-          since: performance.now(),
-          average: 0,
-          variance: 0,
-          early: undefined, // the connection with whose start it was sent
-          submitted: undefined, // of such a one: to be called when it was submitted
-          refused: undefined // its error if that connection could not be made, and there will be no other
-        };
+        const use = new Use(need === 'shared' ? 'query' : 'owner', known);
         const connection = this.take(use) ?? (await this.wait(use, options, since).catch(rejectAgain));
         const { client, pipeline } = connection;
         try {
-          const waited = since > 0 ? performance.now() - since : 0;
-          const limits = waited > 1 ? { ...options, waited } : options;
-          const asked = work(client[LEASE], client, need === 'owned' ? { ...limits, refuseLasting } : limits);
+          const asked = work(client[LEASE], client, limitsOf(need, options, since));
           use.submitted?.();
           const result = await asked;
           use.isAnswered = known !== undefined;
@@ -131,21 +128,14 @@ class PoolLease extends Connections {
             '25001'
           );
         } catch (error) {
-          // A server reports 08006 if it has lost a connection of its own, for example to a worker of Citus.
-          const isLost = error instanceof ConnectionError || (error instanceof PostgresError && error.code === '08006');
-          if (
-            !isLost ||
-            !(idempotent || error.sent === false) ||
-            attempts === ATTEMPTS ||
-            (mayRepeat !== undefined && !(await mayRepeat(error)))
-          )
-            throw error;
+          const mayBe = isLost(error) && (idempotent || error.sent === false) && attempts < ATTEMPTS;
+          if (!mayBe || (await mayRepeat?.(error)) === false) throw error;
           isSent ||= error.sent !== false;
           // Others may have been lost with this one, which only the next turns of the loop tell.
           await new Promise(resolve => {
             setTimeout(resolve, 2 ** attempts);
           });
-          if (use.refused !== undefined) rejectAgain(use.refused);
+          if (use.refused) rejectAgain(use.refused);
         } finally {
           this.release(connection, use, need === 'session' || need === 'connection');
         }
@@ -201,7 +191,7 @@ class PoolLease extends Connections {
   destroy(error, refused) {
     this.refused ??= refused;
     const known = this.#known;
-    if (known === this) super.destroy(error, refused);
+    if (known === this) super.destroy(error);
     else known?.destroy(error, refused);
   }
 }

@@ -1,7 +1,33 @@
 'use strict';
 
+const { waitsForItself } = require('../core/pipeline');
+
+/** What one attempt of a request has of a connection: a place among its users, and before that one in a queue. */
+class Use {
+  /** Since when it waits; later since when it has the connection. */
+  since = performance.now();
+  /** Whether it is asked inside the function of a transaction, for which a request in front of it may wait. */
+  isInside = waitsForItself();
+  /** Whether it was answered without an error, so that its time tells what its text needs. */
+  isAnswered = false;
+  /** What it was expected to need, as the connection counts it. */
+  average = 0;
+  variance = 0;
+
+  /**
+   * `early`: the connection with whose start it was sent. Such a one has `submitted`, to be called when it was
+   * submitted, and `refused`, the error if its connection could not be made and there will be no other.
+   * @param {'owner'|'query'} kind an owner has the connection to itself
+   * @param {KnownText} [known] of a query
+   */
+  constructor(kind, known) {
+    this.kind = kind;
+    this.known = known;
+  }
+}
+
 /** Since when the first of a queue waits; Infinity if there is none. */
-const since = queue => queue.values().next().value?.use.since ?? Infinity;
+const since = queue => queue.values().next().value?.since ?? Infinity;
 
 /**
  * The requests that wait for a connection: those that own one until they are over, and queries, which may share one.
@@ -25,40 +51,34 @@ class Waiting {
     return since(this.#queues[0]);
   }
 
-  /**
-   * @param {object} use see PoolLease.run
-   * @returns {{promise: Promise, reject: function(Error)}} the promise resolves to a connection
-   */
+  /** @returns {Promise<Connection>} rejects with what `use.reject` gets */
   add(use) {
-    const queue = this[use.kind];
-    const entry = { use };
-    entry.promise = new Promise((resolve, reject) => {
-      entry.resolve = resolve;
-      entry.reject = error => queue.delete(entry) && reject(error);
+    const queue = this[use.kind].add(use);
+    return new Promise((resolve, reject) => {
+      use.resolve = resolve;
+      use.reject = error => queue.delete(use) && reject(error);
     });
-    queue.add(entry);
-    return entry;
   }
 
-  /** @param {function(object): object|undefined} find gives a use its connection, if there is one */
+  /** @param {function(Use): Connection|undefined} find gives a use its connection, if there is one */
   serve(find) {
     for (const queue of this.#queues) {
-      for (const entry of queue) {
-        const connection = find(entry.use);
-        if (connection === undefined) break;
-        queue.delete(entry);
-        entry.resolve(connection);
+      for (const use of queue) {
+        const connection = find(use);
+        if (!connection) break;
+        queue.delete(use);
+        use.resolve(connection);
       }
     }
   }
 
-  /** @param {function(object): Error|undefined} errorOf a waiting use, if it is to wait no longer */
+  /** @param {function(Use): Error|false|undefined} errorOf a waiting use, if it is to wait no longer */
   refuse(errorOf) {
-    for (const { use, reject } of [...this.owner, ...this.query]) {
+    for (const use of [...this.owner, ...this.query]) {
       const error = errorOf(use);
-      if (error !== undefined) reject(error);
+      if (error) use.reject(error);
     }
   }
 }
 
-module.exports = { Waiting };
+module.exports = { Use, Waiting };

@@ -49,8 +49,8 @@ describe('A connection of a pool', () => {
     const { roundTrip } = it;
     assert.ok(roundTrip < Infinity);
     const slow = use();
-    it.begin(slow, performance.now() - 1000);
-    it.end(slow, performance.now());
+    it.addUser(slow, performance.now() - 1000);
+    it.removeUser(slow, performance.now());
     assert.equal(it.roundTrip, roundTrip);
   });
 
@@ -65,12 +65,12 @@ describe('A connection of a pool', () => {
   it('sums up what its requests are expected to need, and counts those that may wait for a lock', async () => {
     const it = await connection();
     const [one, two, three] = [use(known('SELECT 1', 2)), use(known('UPDATE t', 3)), use(known('SELECT 1', 4))];
-    for (const each of [one, two, three]) it.begin(each, it.since);
+    for (const each of [one, two, three]) it.addUser(each, it.since);
     assert.deepEqual([it.expected, it.writes], [9, 1]);
-    it.end(two, it.since);
+    it.removeUser(two, it.since);
     assert.deepEqual([it.expected, it.writes], [6, 0]);
-    it.end(one, it.since);
-    it.end(three, it.since);
+    it.removeUser(one, it.since);
+    it.removeUser(three, it.since);
     assert.deepEqual([it.expected, it.users], [0, 0]);
   });
 
@@ -78,11 +78,11 @@ describe('A connection of a pool', () => {
     const it = await connection();
     const told = { isRead: true, average: 1, difference: 2, answered() {} };
     const all = Array.from({ length: 100 }, () => use(told));
-    it.begin(all[0], it.since);
+    it.addUser(all[0], it.since);
     assert.equal(it.expected, 1 + 2 * 2);
-    for (const each of all.slice(1)) it.begin(each, it.since);
+    for (const each of all.slice(1)) it.addUser(each, it.since);
     assert.equal(it.expected, 100 + 10 * 2 * 2);
-    for (const each of all.slice(1)) it.end(each, it.since);
+    for (const each of all.slice(1)) it.removeUser(each, it.since);
     assert.equal(it.expected, 1 + 2 * 2);
   });
 
@@ -92,16 +92,16 @@ describe('A connection of a pool', () => {
     const now = performance.now();
     assert.equal(it.mayTake(now), true);
     const first = use(known('SELECT 1'));
-    it.begin(first, now);
+    it.addUser(first, now);
     assert.equal(it.mayTake(now), false);
-    it.end(first, now);
+    it.removeUser(first, now);
     const [second, third] = [use(known('SELECT 1', 1)), use(known('SELECT 1', 1))];
-    it.begin(second, now);
-    it.begin(third, now + 15);
+    it.addUser(second, now);
+    it.addUser(third, now + 15);
     assert.equal(it.mayTake(now + 19), true);
     await sleep(25);
     assert.equal(it.mayTake(performance.now()), false);
-    it.end(second, performance.now());
+    it.removeUser(second, performance.now());
     assert.equal(it.mayTake(performance.now()), true);
   });
 
@@ -112,16 +112,16 @@ describe('A connection of a pool', () => {
     const told = { isRead: true, average: 0, difference: 0, answered: time => times.push(Math.round(time)) };
     it.turns = { since: (from, idle, now) => now - from };
     const [one, two, three, four] = [use(told), use(told), use(told), use(told)];
-    it.begin(one, 1000);
-    it.begin(two, 1001);
-    it.begin(three, 1002);
-    it.end(one, 1030);
+    it.addUser(one, 1000);
+    it.addUser(two, 1001);
+    it.addUser(three, 1002);
+    it.removeUser(one, 1030);
     it.pipeline.reads++;
-    it.end(two, 1035);
-    it.end(three, 1036); // of the same read
+    it.removeUser(two, 1035);
+    it.removeUser(three, 1036); // of the same read
     it.pipeline.reads++;
-    it.begin(four, 1050);
-    it.end(four, 1055); // sooner than ever
+    it.addUser(four, 1050);
+    it.removeUser(four, 1055); // sooner than ever
     assert.deepEqual([times, it.roundTrip], [[20, 5, 0, 0], 5]);
   });
 
@@ -129,7 +129,7 @@ describe('A connection of a pool', () => {
     const it = await connection();
     await it.client.query("SELECT 'before'");
     it.state = 'owned';
-    it.begin(use(), 1000);
+    it.addUser(use(), 1000);
     assert.deepEqual(it.holderAt(1500), { owned: true, time: 500, text: undefined });
     await it.client.query("SELECT 'secret', $1::int", [5]);
     assert.equal(it.holderAt(1500).text, "SELECT '…', $1::int");

@@ -85,11 +85,11 @@ describe('The connections of a pool', () => {
       await occupy(pool, 9).then(release => release());
       await until(() => pool.stats.idle === 9);
       const used = [];
-      const { begin } = Connection.prototype;
-      afterTest(() => Object.assign(Connection.prototype, { begin }));
-      Connection.prototype.begin = function (...given) {
+      const { addUser } = Connection.prototype;
+      afterTest(() => Object.assign(Connection.prototype, { addUser }));
+      Connection.prototype.addUser = function (...given) {
         used.push(this);
-        return begin.apply(this, given);
+        return addUser.apply(this, given);
       };
       executed(pool, ID, 0.1);
       await Promise.all(Array.from({ length: 200 }, () => pool.query(ID)));

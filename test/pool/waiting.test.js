@@ -9,10 +9,11 @@ describe('The requests that wait for a connection of a pool', () => {
   it('are counted, and leave when they are rejected', async () => {
     const waiting = new Waiting();
     assert.equal(waiting.since, Infinity);
-    const [one] = [waiting.add(use('owner', 5)), waiting.add(use('owner', 7)), waiting.add(use('query', 6))];
+    const one = use('owner', 5);
+    const [waits] = [waiting.add(one), waiting.add(use('owner', 7)), waiting.add(use('query', 6))];
     assert.deepEqual([waiting.size, waiting.since], [3, 5]);
     one.reject(new Error('too late'));
-    await assert.rejects(one.promise, /too late/);
+    await assert.rejects(waits, /too late/);
     assert.equal(waiting.since, 6);
   });
 
@@ -23,7 +24,7 @@ describe('The requests that wait for a connection of a pool', () => {
     ]) {
       const waiting = new Waiting();
       const all = [use(second, 3), use(first, 1), use(first, 4), use(second, 2), use(first, 5)];
-      const promises = all.map(each => waiting.add(each).promise);
+      const promises = all.map(each => waiting.add(each));
       const asked = [];
       waiting.serve(each => {
         asked.push(each.since);
@@ -42,7 +43,7 @@ describe('The requests that wait for a connection of a pool', () => {
     const waiting = new Waiting();
     const [old] = [waiting.add(use('query', 1)), waiting.add(use('query', 9)), waiting.add(use('owner', 9))];
     waiting.refuse(({ since }) => (since < 5 ? new Error('too late') : undefined));
-    await assert.rejects(old.promise, /too late/);
+    await assert.rejects(old, /too late/);
     assert.equal(waiting.size, 2);
   });
 });
