@@ -254,7 +254,7 @@ class Transaction {
       this.#sendUndo();
       pipeline.end(this.scope);
     }
-    const undone = this.#undone ?? this.scope.undone;
+    const undone = this.#undone ?? this.scope.rollback;
     if (undone === undefined) return;
     // A silent connection does not answer.
     if (this.#interruption !== undefined || pipeline.givenUpAt !== 0) return;

@@ -44,10 +44,10 @@ EndRequest.prototype.simple = true;
  */
 function rollBack(pipeline) {
   const request = new EndRequest('ROLLBACK', true, true);
-  const undone = request.open(pipeline.scopes.root).catch(error => pipeline.events.lost(error));
+  const answered = request.open(pipeline.scopes.root).catch(error => pipeline.events.lost(error));
   if (pipeline.held) pipeline.scopes.root.unshift(request);
   else pipeline.send(request);
-  return undone;
+  return answered;
 }
 
 /** Notes a command tag that shows the end of a block; that of ROLLBACK TO SAVEPOINT is the same as that of ROLLBACK. */
@@ -107,7 +107,7 @@ function checkBlock(pipeline, request, before) {
     request.settle(); // before those that wait, so that Promise.all rejects with the first error
     scopes.leaveBlock(scope, isGivenUp ? rolledBack(error) : request.error);
   } else mustUndo = false;
-  if (mustUndo) outermost.undone = rollBack(pipeline);
+  if (mustUndo) outermost.rollback = rollBack(pipeline);
 }
 
 module.exports = { EndRequest, checkBlock, noteCommand, rolledBack };

@@ -88,14 +88,14 @@ class Flight extends Command {
    * Lets nothing more be sent behind it before it is over.
    * @param {Pipeline} [pipeline] that has sent it
    */
-  holdBehind(pipeline) {
+  holdUntilOver(pipeline) {
     if (this.hold === 0) pipeline?.hold();
     this.hold = Infinity;
   }
 
   /** A command has written a part of its messages: the rest, and Sync, come later. */
   waitFor(command) {
-    this.holdBehind();
+    this.holdUntilOver();
     this.partial = command;
   }
 
@@ -130,21 +130,18 @@ class Flight extends Command {
 
   /**
    * Puts commands in front of its own.
-   * @param {boolean} [begins] whether BEGIN of its scope is among them
-   * @returns {number} behind so many commands others may be sent; 0 if nothing begins, or nothing may
+   * @param {boolean} [begins] whether BEGIN of its scope is among them: others may be sent when these are answered
    */
   putInFront(before, begins = false) {
     this.commands = before.concat(this.commands ?? this);
-    if (!begins || this.hold > 0) return 0;
-    return (this.hold = before.length);
+    if (begins) this.hold ||= before.length;
   }
 
   /**
    * Writes the commands from an index on, up to one that asks for types.
-   * @param {number} begins behind so many commands Flush makes the server answer BEGIN, although the rest may take long
    * @param {QueryRequest} [asked] one that has asked
    */
-  writeFrom(index, writer, statements, begins, asked) {
+  writeFrom(index, writer, statements, asked) {
     const { commands } = this;
     for (let i = index; i < commands.length && this.partial === undefined; i++) {
       const command = commands[i];
@@ -154,7 +151,7 @@ class Flight extends Command {
       } catch (error) {
         throw this.placed(error, command);
       }
-      if (i + 1 === begins) writer.flush();
+      if (i + 1 === this.hold) writer.flush(); // makes the server answer BEGIN, although the rest may take long
     }
   }
 
@@ -178,7 +175,7 @@ class Flight extends Command {
     try {
       if (!this.pending) this.#abandon(writer);
       else if (this.commands === undefined) partial.execute(writer, statements);
-      else this.writeFrom(this.at, writer, statements, 0, partial);
+      else this.writeFrom(this.at, writer, statements, partial);
     } catch (error) {
       writer.length = length;
       this.partial = undefined;

@@ -23,7 +23,7 @@ function giveUp(request, error) {
   pipeline.givenUpAt ||= performance.now();
   // Requests with one limit are given up one by one. Requests that their callers make in between would live behind the
   // others.
-  request.holdBehind(pipeline);
+  request.holdUntilOver(pipeline);
   // It may have been the last live one behind the head.
   if (pipeline.head.givenUp && !isFollowed(request)) cancelHead(pipeline);
 }

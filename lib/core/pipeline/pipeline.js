@@ -381,9 +381,9 @@ class Pipeline {
     const begins = scope.begin !== undefined;
     if (begins) statements.lastParsed = undefined;
     try {
-      const begun = begins || settings !== undefined ? flight.putInFront(scope.commandsBefore(flight), begins) : 0;
+      if (begins || settings !== undefined) flight.putInFront(scope.commandsBefore(flight), begins);
       if (flight.commands === undefined) flight.write(writer, statements, flight);
-      else flight.writeFrom(0, writer, statements, begun);
+      else flight.writeFrom(0, writer, statements);
       if (!flight.simple && flight.partial === undefined) writer.sync();
     } catch (error) {
       writer.length = start;
@@ -393,6 +393,7 @@ class Pipeline {
       if (error instanceof TypeError || error instanceof RangeError) Error.captureStackTrace?.(error, this.send);
       throw error;
     }
+    // Nothing relies on a Parse of a batch, which has no statement of its own.
     if (flight.statement !== statements.lastParsed && !flight.internal) statements.lastParsed = undefined;
     if (flight.effect !== undefined && flight.controlsBlock) statements.control = flight;
     if (flight.hold > 0) this.holds++;

@@ -72,8 +72,8 @@ class Scope {
     this.loop = loop;
     /** @type {Error|undefined} why the block of the transaction has failed */
     this.failure = undefined;
-    /** @type {Promise|undefined} of the ROLLBACK of a block that its end has left open */
-    this.undone = undefined;
+    /** @type {Promise|undefined} of the ROLLBACK that the pipeline has sent for a block that was left open */
+    this.rollback = undefined;
     /**
      * @type {UsageError|undefined} of a query that has ended the block of the transaction: what was sent behind it is
      * in another one, or in none

@@ -8,14 +8,16 @@ const { channel, traceCall, traceWait } = require('./tracing');
 const IN_FRONT =
   ': it waited for a request that nothing may be sent behind: a COPY, one with `alone`, or one that was given up';
 
-/** Submits a request, see Pipeline.submit, with its own limits and settings. */
-function submitIn(request, scope, limits) {
-  if (limits?.settings !== undefined) request.settings = limits.settings;
-  if (limits?.alone) request.holdBehind();
-  if (limits === undefined || (limits.signal === undefined && limits.statement_timeout === undefined)) {
+/**
+ * Submits a request, see Pipeline.submit.
+ * @param {object} [options] `settings`, `alone`, and the limits `signal` and `statement_timeout`
+ */
+function submitIn(request, scope, options) {
+  if (options?.settings !== undefined) request.settings = options.settings;
+  if (options?.alone) request.holdUntilOver();
+  if (options === undefined || (options.signal === undefined && options.statement_timeout === undefined))
     return scope.pipeline.submit(request, scope);
-  }
-  throwIfAborted(limits);
+  throwIfAborted(options);
   const {
     pipeline,
     pipeline: { scopes }
@@ -25,7 +27,7 @@ function submitIn(request, scope, limits) {
   const isSent = () => request.state !== State.Waiting;
   const reason = () =>
     isSent() ? '' : scopes.active !== scope ? `: it waited for ${scopes.active.name}` : pipeline.held ? IN_FRONT : '';
-  request.unwatch = watchLimits(limits, error => giveUp(request, error), tooLong('query', reason), isSent);
+  request.unwatch = watchLimits(options, error => giveUp(request, error), tooLong('query', reason), isSent);
   return promise;
 }
 
@@ -42,7 +44,7 @@ const needOf = ({ alone }) => (alone ? 'owned' : 'shared');
 function send(lease, need, options, make, text, mayRepeat) {
   if (lease.sendsIn !== null) return submitIn(make(), lease.sendsIn, options);
   const run = next =>
-    lease.run(need, options, (scope, client, limits) => submitIn(next(), scope, limits), mayRepeat, text);
+    lease.run(need, options, (scope, client, limited) => submitIn(next(), scope, limited), mayRepeat, text);
   return channel.hasSubscribers ? traceCall(make, run) : run(make);
 }
 

@@ -37,7 +37,7 @@ class CommitRequest extends Flight {
     this.text = text;
     this.putInFront([this.#query, this.#end]);
     this.effect = endsBlock ? 'block' : 'savepoint';
-    this.holdBehind();
+    this.holdUntilOver();
     this.wants = this.#query.wants;
   }
 

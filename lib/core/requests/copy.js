@@ -89,7 +89,7 @@ class CopyInRequest extends CopyRequest {
    */
   constructor(text, begun, sent, receiver = new RowReader()) {
     super(text, receiver);
-    this.holdBehind();
+    this.holdUntilOver();
     this.#begun = begun;
     this.#sent = sent;
   }

@@ -99,12 +99,12 @@ class Portal {
    * @param {number} maxRows 0 for all
    * @returns {Promise} of the receiver, whose `cmd` is SUSPENDED while there may be more rows
    */
-  fetch(maxRows, receiver, limits) {
+  fetch(maxRows, receiver, options) {
     if (this.#underWay !== null) {
       this.#chained++;
       return this.#underWay.then(() => {
         this.#chained--;
-        return this.fetch(maxRows, receiver, limits);
+        return this.fetch(maxRows, receiver, options);
       });
     }
     if (!this.open) return Promise.reject(this.#exhausted());
@@ -116,7 +116,7 @@ class Portal {
       this.end(error).catch(() => {});
     };
     try {
-      const promise = submitIn((this.#step = new PortalStep(this, maxRows, receiver)), this.scope, limits);
+      const promise = submitIn((this.#step = new PortalStep(this, maxRows, receiver)), this.scope, options);
       this.#underWay = promise.then(answered, failed);
       // The last rows count only when COMMIT is answered.
       return promise.then(result =>

@@ -30,7 +30,7 @@ class SimpleQueryRequest extends Flight {
     this.reader = null; // of the current statement
     this.wants = wantsOf(options.decode);
     // During COPY FROM STDIN the server ignores everything but data.
-    if (/\bcopy\b/i.test(text)) this.holdBehind();
+    if (/\bcopy\b/i.test(text)) this.holdUntilOver();
     if (/\b(?:begin|start|commit|end|rollback|abort)\b/i.test(text)) this.mayControlBlock();
   }
 

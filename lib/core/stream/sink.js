@@ -200,7 +200,7 @@ class Sink {
       this.bytes += piece.length;
       const isReady = this.target.write(piece) !== false;
       if (this.bytes <= this.#buffer || this.#isOver) return;
-      this.#pipeline.head.holdBehind(this.#pipeline); // it is a long one
+      this.#pipeline.head.holdUntilOver(this.#pipeline); // it is a long one
       if (isReady || this.target.buffered < AHEAD) return;
       this.#backlog.pauseFor(this.target);
       this.target.wait(() => this.#backlog.resumeFor(this.target));
