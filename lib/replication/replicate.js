@@ -14,7 +14,7 @@ const {
   nameOf,
   protocolError
 } = require('../core/protocol');
-const { Flight, Scope, giveUp } = require('../core/pipeline');
+const { Scope, SimpleRequest, giveUp } = require('../core/pipeline');
 const { checkOptions } = require('../core/options');
 const { formatLsn, parseLsn, readTime, writeNow } = require('./wal');
 
@@ -43,20 +43,14 @@ const STATUS_UPDATE = 0x72; // r
  * START_REPLICATION: a simple Query, after which both sides send CopyData. It owns the connection until it is over.
  * https://www.postgresql.org/docs/current/protocol-replication.html
  */
-class CopyBothRequest extends Flight {
+class CopyBothRequest extends SimpleRequest {
   #ended = false; // CopyDone was sent
   #listener;
 
   constructor(text, listener) {
-    super();
-    this.text = text;
+    super(text);
     this.#listener = listener;
     this.copying = false;
-  }
-
-  write(writer) {
-    writer.query(this.text);
-    this.state = State.Simple;
   }
 
   message(pipeline, type, buf, start, end) {
@@ -114,8 +108,6 @@ class CopyBothRequest extends Flight {
     if (this.state === State.Waiting) this.scope.pipeline.leave(this.scope);
   }
 }
-
-CopyBothRequest.prototype.simple = true;
 
 /** A stream of XLogData. The program confirms what it has processed. */
 class Replication extends Readable {

@@ -4,30 +4,23 @@
 
 const {
   PostgresError,
-  State,
   UsageError,
   backend: { CommandComplete },
   decodeCommandComplete
 } = require('../protocol');
-const { Flight } = require('./flight');
+const { SimpleRequest } = require('./close');
 const { rollbacksTo } = require('./sql');
 
 /** Ends a block or a savepoint, by COMMIT, ROLLBACK or RELEASE. It resolves to the command tag. */
-class EndRequest extends Flight {
+class EndRequest extends SimpleRequest {
   /**
    * @param {boolean} endsBlock rather than a savepoint in it
    * @param {boolean} [internal] it is the pipeline's
    */
   constructor(text, endsBlock, internal = false) {
-    super();
-    this.text = text;
+    super(text);
     this.internal = internal;
     this.effect = endsBlock ? 'block' : 'savepoint';
-  }
-
-  write(writer) {
-    writer.query(this.text);
-    this.state = State.Simple;
   }
 
   message(pipeline, type, buf, start, end) {
@@ -35,8 +28,6 @@ class EndRequest extends Flight {
     if (type === CommandComplete) this.receiver = decodeCommandComplete(buf, start, end);
   }
 }
-
-EndRequest.prototype.simple = true;
 
 /**
  * Ends a block that should not be there. Every later request would be rejected, or be a part of it.

@@ -1,25 +1,24 @@
 'use strict';
 
+// The shortest conversations: a Query message, Sync, Close.
+
 const { State } = require('../protocol');
 const { Flight } = require('./flight');
 
-/** Close of a named statement ('S') or portal ('P'). */
-class CloseRequest extends Flight {
-  constructor(type, name) {
+/** A Query message: statements without parameters, with a Sync of its own. */
+class SimpleRequest extends Flight {
+  constructor(text) {
     super();
-    this.type = type;
-    this.name = name;
+    this.text = text;
   }
 
   write(writer) {
-    writer.close(this.type, this.name);
-    this.state = State.Closing;
-  }
-
-  get isRead() {
-    return true;
+    writer.query(this.text);
+    this.state = State.Simple;
   }
 }
+
+SimpleRequest.prototype.simple = true;
 
 /** Sync alone, which tells when everything before it is over. */
 class SyncRequest extends Flight {
@@ -31,6 +30,20 @@ class SyncRequest extends Flight {
 
   get isRead() {
     return true;
+  }
+}
+
+/** Close of a named statement ('S') or portal ('P'), and Sync. */
+class CloseRequest extends SyncRequest {
+  constructor(type, name) {
+    super();
+    this.type = type;
+    this.name = name;
+  }
+
+  write(writer) {
+    writer.close(this.type, this.name);
+    this.state = State.Closing;
   }
 }
 
@@ -47,4 +60,4 @@ function ping(pipeline) {
   return promise;
 }
 
-module.exports = { CloseRequest, SyncRequest, ping };
+module.exports = { CloseRequest, SimpleRequest, SyncRequest, ping };

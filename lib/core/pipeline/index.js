@@ -9,7 +9,7 @@ module.exports = {
   ...require('./flight'),
   // QueryRequest, InternalQuery
   ...require('./query'),
-  // CloseRequest, SyncRequest, ping
+  // SimpleRequest, SyncRequest, CloseRequest, ping
   ...require('./close'),
   /** See learn.js. */
   askFor: (...what) => require('./learn').askFor(...what),

@@ -8,7 +8,7 @@ const {
   backend: { CommandComplete, DataRow, RowDescription }
 } = require('../protocol');
 const { OWN, RowParser, RowReader } = require('../rows');
-const { Flight } = require('./flight');
+const { SimpleRequest } = require('./close');
 
 /** @returns {string} a name as a literal of SQL, whatever standard_conforming_strings is */
 const literal = name => `E'${name.replace(/['\\]/g, '$&$&')}'`;
@@ -53,15 +53,14 @@ const ALL = `t.oid >= ${OWN} AND n.nspname <> 'pg_toast'
     (SELECT typarray FROM pg_catalog.pg_type WHERE typtype <> 'c'))))`;
 
 /** Undoes the savepoint of a question, whether that has failed or not, so that the block is as it was. */
-class UndoRequest extends Flight {
-  write(writer) {
-    writer.query(`ROLLBACK TO SAVEPOINT ${NAME}; RELEASE SAVEPOINT ${NAME}`);
-    this.state = State.Simple;
+class UndoRequest extends SimpleRequest {
+  constructor() {
+    super(`ROLLBACK TO SAVEPOINT ${NAME}; RELEASE SAVEPOINT ${NAME}`);
   }
 }
 
 /** A simple Query, which every server and pooler takes. In a transaction block it is behind a savepoint of its own. */
-class TypesRequest extends Flight {
+class TypesRequest extends SimpleRequest {
   #inBlock = false;
   #reader;
   #waiting = []; // called when it is over
@@ -134,7 +133,7 @@ class TypesRequest extends Flight {
   }
 }
 
-for (const { prototype } of [TypesRequest, UndoRequest]) prototype.internal = prototype.simple = true;
+for (const { prototype } of [TypesRequest, UndoRequest]) prototype.internal = true;
 
 /** @type {WeakMap<Pipeline, TypesRequest>} the last question of each connection that is not over */
 const asked = new WeakMap();

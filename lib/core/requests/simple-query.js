@@ -1,8 +1,8 @@
 'use strict';
 
-const { State, backend, nextState } = require('../protocol');
+const { backend, nextState } = require('../protocol');
 const { RowReader, readingOf, wantsOf } = require('../rows');
-const { Flight } = require('../pipeline');
+const { SimpleRequest } = require('../pipeline');
 
 const { CommandComplete, CopyData, CopyInResponse, DataRow, EmptyQueryResponse, ErrorResponse, RowDescription } =
   backend;
@@ -20,11 +20,10 @@ const FIRST = new Set([RowDescription, backend.CopyOutResponse, CommandComplete,
  * A simple Query: several statements in one text, in one implicit transaction.
  * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-SIMPLE-QUERY
  */
-class SimpleQueryRequest extends Flight {
+class SimpleQueryRequest extends SimpleRequest {
   /** @param {object} options of the readers */
   constructor(text, options) {
-    super();
-    this.text = text;
+    super(text);
     this.options = options;
     this.receiver = [];
     this.reader = null; // of the current statement
@@ -37,8 +36,7 @@ class SimpleQueryRequest extends Flight {
   write(writer, statements, flight) {
     flight.checkStatement(this.text);
     statements.disturbedBy(flight);
-    writer.query(this.text);
-    this.state = State.Simple;
+    super.write(writer);
   }
 
   message(pipeline, type, buf, start, end, count) {
@@ -67,7 +65,5 @@ class SimpleQueryRequest extends Flight {
     return this.receiver;
   }
 }
-
-SimpleQueryRequest.prototype.simple = true;
 
 module.exports = { COPY, SimpleQueryRequest };
