@@ -79,7 +79,7 @@ const virtualClient = (time, trip) =>
     #free = 0; // when the server has answered all
 
     constructor() {
-      const root = {};
+      const root = { pipeline: { rejecting: 0 } };
       const socket = { flush() {} };
       const scopes = { root, active: root };
       const send = request => this.#answer(0, () => request.settle());
