@@ -40,6 +40,26 @@ describe('A target', () => {
     assert.equal(new Target(new PassThrough().destroy()).error.name, 'AbortError');
   });
 
+  it('has taken its writes before those that come behind them in the same stream', async () => {
+    const callbacks = [];
+    const stream = new Writable({ write: (chunk, encoding, callback) => callbacks.push(callback) });
+    const taken = [];
+    const targets = ['first', 'second', 'third'].map(name => {
+      const target = new Target(stream);
+      target.watch(() => {});
+      target.write(Buffer.from('a'));
+      target.flushed().then(() => taken.push(name));
+      return target;
+    });
+    for (const expected of [['first'], ['first', 'second'], ['first', 'second', 'third']]) {
+      callbacks.shift()();
+      await turn();
+      assert.deepEqual(taken, expected);
+    }
+    for (const target of targets) target.release();
+    stream.destroy();
+  });
+
   it('tells when it has taken everything, ended or not', async () => {
     for (const end of [false, true]) {
       const stream = slow();
