@@ -94,9 +94,7 @@ function encoderOf(options, text, common) {
  * @param {object} options those of queryTo or of query, see finish
  * @throws {TypeError} for a wrong value
  */
-const runInto = (lease, sink, make, options) => runRequest(lease, sink, make(), make, options);
-
-async function runRequest(lease, sink, request, make, options) {
+async function runInto(lease, sink, make, options, request = make()) {
   const { target } = sink;
   let stop; // ends the wait for a connection, then the request
   // Retry only if not one byte was written.
