@@ -97,8 +97,8 @@ let micros = 0;
 const midnight = new Float64Array(1);
 
 /**
- * Reads microseconds; only the number of days may be negative. Products are exact, since a day has a multiple of 2 ** 13
- * microseconds.
+ * Reads microseconds; only the number of days may be negative. Products are exact, since a day has a multiple of
+ * 2 ** 13 microseconds.
  */
 function readMicros(bytes, start) {
   const high = int32(bytes, start) * 2 ** 32;
