@@ -3,7 +3,7 @@
 // One direction of a proxied connection: a queue of what is on its way, and the faults that befall it.
 
 /** Most bytes on their way before the sender is slowed down: without and with latency. */
-const WINDOW = { direct: 1 << 20, delayed: 16 << 20 };
+const WINDOW = { direct: 1 << 20, delayed: 16 << 20, stalled: 1 << 16 };
 
 /** What is in the queue besides bytes. */
 const FIN = Symbol('FIN');
@@ -91,8 +91,13 @@ class Channel {
     if (item === FIN || item === RST) this.#ended = true;
     else this.#waiting += item.length;
     this.#queue.push({ item, due: Math.max(performance.now(), this.earliest) + this.delay });
-    if (this.#waiting > (this.delay ? WINDOW.delayed : WINDOW.direct)) this.from.pause();
+    if (this.#waiting > this.#window) this.from.pause();
     this.#pump();
+  }
+
+  get #window() {
+    if (this.#stalled) return WINDOW.stalled;
+    return this.delay ? WINDOW.delayed : WINDOW.direct;
   }
 
   /** Delivers what is due. */
@@ -169,9 +174,10 @@ class Channel {
     this.from.resume();
   }
 
+  /** Reads on, a little: a sender's last bytes would go with a reset, and a network has taken them. */
   stall() {
     this.#stalled = true;
-    this.from.pause();
+    if (this.#waiting > this.#window) this.from.pause();
   }
 
   resume() {

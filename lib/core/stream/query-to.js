@@ -256,7 +256,8 @@ function sendInto(lease, sink, text, values, options) {
   const isAtHand = lease.sendsIn !== null && options.signal === undefined && !isServerResponse(target.given);
   if (isAtHand && (options.stream || options.end === false) && !target.gone)
     return new StreamRequest(text, values, execution, sink, options).submit(lease);
-  return handOut(runInto(lease, sink, () => new QueryRequest(text, values, execution, sink), options));
+  const make = () => new QueryRequest(text, values, execution, sink);
+  return handOut(runInto(lease, sink, make, options, make()));
 }
 
 /** Runs a query whose result goes to what `stream` has given. @param {Receiver} receiver see receiverFor */
