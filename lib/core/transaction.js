@@ -97,15 +97,15 @@ class Transaction {
   #texts;
   #undone; // settles when its ROLLBACK is answered
 
-  /** @param {string} [loop] see Scope */
-  constructor(parent, depth, options, loop, name = depth === 0 ? 'the transaction' : 'the savepoint') {
+  /** @param {string} [loop] see Scope, as of `refuseLasting` */
+  constructor(parent, depth, options, refuseLasting, loop, name = depth === 0 ? 'the transaction' : 'the savepoint') {
     this.#texts = textsOf(depth, options);
     this.#depth = depth;
     this.scope = new Scope(parent.pipeline, parent, name, {
       block: true,
       begin: this.#texts.begin,
       settings: options.settings,
-      refuseLasting: options.refuseLasting,
+      refuseLasting,
       loop,
       entered: this.#enter,
       lost: (makeError, phase) => this.#lose(makeError(), phase)
@@ -288,7 +288,7 @@ class Attempts {
   #options;
   #since = performance.now();
 
-  /** @param {function(Scope, object): Transaction} begin with the limits of an attempt */
+  /** @param {function(Scope, object, function): Transaction} begin with the limits of an attempt */
   constructor(lease, options, begin) {
     this.#lease = lease;
     this.#options = options;
@@ -297,15 +297,16 @@ class Attempts {
 
   /** The options, with the limits that are left. */
   get #left() {
+    if (this.#options.statement_timeout === undefined) return this.#options;
     return { ...this.#options, waited: performance.now() - this.#since };
   }
 
   /** Makes one attempt within the limits that are left; more if its connection is lost. */
   once() {
     this.#last = undefined;
-    const attempt = (parent, client, limits) => {
+    const attempt = (parent, client, limits, refuseLasting) => {
       throwIfAborted(limits);
-      this.#last = this.#begin(parent, limits);
+      this.#last = this.#begin(parent, limits, refuseLasting);
       return this.#last.performed;
     };
     return sendSeveral(this.#lease, this.#left, 'BEGIN', attempt, () => this.#mayRepeat());
@@ -360,8 +361,8 @@ class Attempts {
  * @param {object} options see TransactionOptions in index.d.ts
  */
 function transaction(lease, depth, sessionOf, work, options) {
-  const begin = (parent, limits) => {
-    const begun = new Transaction(parent, depth, limits);
+  const begin = (parent, limits, refuseLasting) => {
+    const begun = new Transaction(parent, depth, limits, refuseLasting);
     const session = sessionOf(begun);
     begun.performed = begun.perform(() => runInside(begun.scope, () => work(session)), limits, session);
     return begun;
@@ -376,7 +377,8 @@ function transaction(lease, depth, sessionOf, work, options) {
  * @returns {Portal|Promise<Portal>} a promise if a connection has to be found first
  */
 function openPortal(lease, text, values, options, name) {
-  const openIn = (scope, client, limits) => openPortalIn(scope, text, values, options, name, limits);
+  const openIn = (scope, client, limits, refuseLasting) =>
+    openPortalIn(scope, text, values, options, name, limits, refuseLasting);
   if (lease.sendsIn !== null) return openIn(lease.sendsIn);
   return new Promise((resolve, reject) => {
     sendSeveral(lease, { signal: options.signal }, text, (...given) => {
@@ -389,9 +391,9 @@ function openPortal(lease, text, values, options, name) {
 
 /**
  * Opens a portal in the block of its scope, or else in a transaction of its own, which ends with it.
- * @param {object} [limits] with `settings` or `refuseLasting`, which only a block of its own has
+ * @param {object} [limits] with `settings`, which only a block of its own has, as `refuseLasting`
  */
-function openPortalIn(parent, text, values, options, name, { settings, refuseLasting } = NO_OPTIONS) {
+function openPortalIn(parent, text, values, options, name, { settings } = NO_OPTIONS, refuseLasting) {
   const { active, inBlock } = parent.pipeline.scopes;
   const isIn = parent.block || (active === parent && inBlock === true);
   if (isIn && settings === undefined && refuseLasting === undefined)
@@ -401,7 +403,7 @@ function openPortalIn(parent, text, values, options, name, { settings, refuseLas
     end = error => (error === undefined ? resolve() : reject(error));
   });
   ended.catch(() => {}); // the transaction may not begin
-  const around = new Transaction(parent, 0, { settings, refuseLasting }, text, 'the transaction of a cursor');
+  const around = new Transaction(parent, 0, { settings }, refuseLasting, text, 'the transaction of a cursor');
   const portal = new requests.Portal(around.scope, text, values, options, name, end);
   portal.committed = around.perform(() => ended, NO_OPTIONS);
   portal.committed.catch(error => portal.end(error));

@@ -49,11 +49,10 @@ function refuseLasting(text) {
   }
 }
 
-/** The options of work with the limits that are left, and with what a transaction or cursor of a pool refuses. */
-function limitsOf(need, options, since) {
+/** The options of work with the limits that are left. */
+function limitsOf(options, since) {
   const waited = since && performance.now() - since;
-  const limits = waited > 1 ? { ...options, waited } : options;
-  return need === 'owned' ? { ...limits, refuseLasting } : limits;
+  return waited > 1 ? { ...options, waited } : options;
 }
 
 /** A server reports 08006 if it has lost a connection of its own, for example to a worker of Citus. */
@@ -96,7 +95,8 @@ class PoolLease extends Connections {
   }
 
   /**
-   * See Scope.run. Work also gets the connection's client.
+   * See Scope.run. Work also gets the connection's client, the limits that are left, and what a transaction or cursor of
+   * a pool refuses.
    * @param {string} [text] of a query that may share a connection: the pool learns how long the server needs for it
    * @param {string} need also 'connection': like 'session', but a transaction block may be left open
    */
@@ -118,7 +118,8 @@ class PoolLease extends Connections {
         const connection = this.take(use) ?? (await this.wait(use, options, since).catch(rejectAgain));
         const { client, pipeline } = connection;
         try {
-          const asked = work(client[LEASE], client, limitsOf(need, options, since));
+          const refuse = need === 'owned' ? refuseLasting : undefined;
+          const asked = work(client[LEASE], client, limitsOf(options, since), refuse);
           use.submitted?.();
           const result = await asked;
           use.isAnswered = known !== undefined;
