@@ -149,7 +149,7 @@ const DIGESTS = {
  * @returns {Buffer|null} null if the algorithm has no digest (Ed25519) or is unknown
  */
 function endPoint(socket) {
-  const { raw } = socket.getPeerCertificate();
+  const raw = socket.getPeerCertificate()?.raw;
   if (raw === undefined) return null;
   const der = Buffer.from(raw); // Deno has a Uint8Array
   const digest = signatureDigest(der);
