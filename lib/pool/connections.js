@@ -75,7 +75,7 @@ class Connections {
     /** Whether there was a connection; from then on, requests wait during an outage. */
     this.reached = options.reached === true;
     /** @type {ConnectionError|undefined} the error of new requests after the end */
-    this.refused = undefined;
+    this.refusal = undefined;
   }
 
   #count(is) {
@@ -202,7 +202,7 @@ class Connections {
    * @returns {Promise<Connection>} to be released; rejects with an error of connecting, a TimeoutError or an AbortError
    */
   async wait(use, { signal, onwait, statement_timeout: time }, since) {
-    if (this.#isDestroyed) throw this.refused;
+    if (this.#isDestroyed) throw this.refusal;
     const promise = this.#waiting.add(use);
     onwait?.(use.reject);
     this.#alarm.setTo(use.since + this.#options.acquire_timeout);
@@ -224,7 +224,7 @@ class Connections {
     channel.tracePromise(() => promise.then(() => {}).finally(over), wait).catch(() => {});
   }
 
-  #late() {
+  #acquireError() {
     const { acquire_timeout, size } = this.#options;
     const { connected, owned, holders } = this.stats;
     const cause =
@@ -354,8 +354,8 @@ class Connections {
             cause: error.cause ?? error,
             sent: false
           });
-      this.#waiting.refuse(() => reason);
-      for (const use of this.#early) use.refused = reason;
+      this.#waiting.reject(() => reason);
+      for (const use of this.#early) use.error = reason;
       if (!this.reached) this.#resume();
     }
     this.#serve();
@@ -397,10 +397,10 @@ class Connections {
     for (const each of this.#all) this.#look(each, now);
     const { acquire_timeout } = this.#options;
     const isLate = ({ since }) => now >= since + acquire_timeout;
-    this.#waiting.refuse(use => isLate(use) && this.#late());
+    this.#waiting.reject(use => isLate(use) && this.#acquireError());
     const early = [...this.#early].filter(use => use.early.isOpening);
     for (const use of early.filter(isLate))
-      giveUpAll(use.early.pipeline.scopes.root, Object.assign(this.#late(), { sent: true }));
+      giveUpAll(use.early.pipeline.scopes.root, Object.assign(this.#acquireError(), { sent: true }));
     this.#serve(now);
     this.#relieve(now);
     const since = Math.min(this.#waiting.since, ...early.filter(use => !isLate(use)).map(use => use.since));
@@ -459,7 +459,7 @@ class Connections {
    */
   destroy(error) {
     this.#isDestroyed = true;
-    this.#waiting.refuse(() => this.refused);
+    this.#waiting.reject(() => this.refusal);
     for (const { client } of [...this.#all]) client.destroy(error);
     this.close();
   }

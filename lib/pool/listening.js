@@ -35,7 +35,7 @@ class Listening {
   }
 
   get isOver() {
-    return this.#lease.refused !== undefined;
+    return this.#lease.refusal !== undefined;
   }
 
   #say(command, channel, { session, signal } = {}) {
@@ -80,8 +80,8 @@ class Listening {
 
   close(error) {
     if (this.isOver) return;
-    const refused = error ?? new ConnectionError('the pool has stopped listening', { code: '08003' });
-    this.#lease.destroy(undefined, refused);
+    const refusal = error ?? new ConnectionError('the pool has stopped listening', { code: '08003' });
+    this.#lease.destroy(undefined, refusal);
     this.channels.end(error);
   }
 }

@@ -26,7 +26,10 @@ const over = () =>
     '25P01'
   );
 
-/** What the function of `connection` gets: the client of a connection, until the function is over. */
+/**
+ * What the function of `connection` gets: the client of a connection, until the function is over. It is an instance of
+ * Client by its prototypes alone, since the constructor of Client would make another connection's pipeline.
+ */
 class Loan extends Steps {
   #channels; // if it has listened
   #client;
@@ -87,7 +90,7 @@ class Loan extends Steps {
       this.prototype[name] = async function call(...given) {
         return this.#open[name](...given);
       };
-    Object.setPrototypeOf(this.prototype, Client.prototype); // it is an instance of Client
+    Object.setPrototypeOf(this.prototype, Client.prototype);
   }
 }
 

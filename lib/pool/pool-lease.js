@@ -119,9 +119,9 @@ class PoolLease extends Connections {
         const { client, pipeline } = connection;
         try {
           const refuse = need === 'owned' ? refuseLasting : undefined;
-          const asked = work(client[LEASE], client, limitsOf(options, since), refuse);
+          const working = work(client[LEASE], client, limitsOf(options, since), refuse);
           use.submitted?.();
-          const result = await asked;
+          const result = await working;
           use.isAnswered = known !== undefined;
           if (need !== 'session' || pipeline.status === 'I') return result;
           throw new UsageError(
@@ -129,14 +129,14 @@ class PoolLease extends Connections {
             '25001'
           );
         } catch (error) {
-          const mayBe = isLost(error) && (idempotent || error.sent === false) && attempts < ATTEMPTS;
-          if (!mayBe || (await mayRepeat?.(error)) === false) throw error;
+          const isRepeatable = isLost(error) && (idempotent || error.sent === false) && attempts < ATTEMPTS;
+          if (!isRepeatable || (await mayRepeat?.(error)) === false) throw error;
           isSent ||= error.sent !== false;
           // Others may have been lost with this one, which only the next turns of the loop tell.
           await new Promise(resolve => {
             setTimeout(resolve, 2 ** attempts);
           });
-          if (use.refused) rejectAgain(use.refused);
+          if (use.error) rejectAgain(use.error);
         } finally {
           this.release(connection, use, need === 'session' || need === 'connection');
         }
@@ -173,14 +173,14 @@ class PoolLease extends Connections {
 
   /** @throws {ConnectionError} after end() or destroy() */
   checkOpen() {
-    if (this.refused !== undefined) throw again(this.refused);
+    if (this.refusal !== undefined) throw again(this.refusal);
   }
 
   /** Refuses later requests, and closes all connections when the earlier ones are over. */
-  async end(refused) {
-    this.refused ??= refused;
+  async end(refusal) {
+    this.refusal ??= refusal;
     const known = this.#known; // those of other requests end with these
-    if (known !== this) return known?.end(refused);
+    if (known !== this) return known?.end(refusal);
     if (this.#pending > 0)
       await new Promise(resolve => {
         this.#ending.push(resolve);
@@ -189,11 +189,11 @@ class PoolLease extends Connections {
   }
 
   /** See Connections. */
-  destroy(error, refused) {
-    this.refused ??= refused;
+  destroy(error, refusal) {
+    this.refusal ??= refusal;
     const known = this.#known;
     if (known === this) super.destroy(error);
-    else known?.destroy(error, refused);
+    else known?.destroy(error, refusal);
   }
 }
 

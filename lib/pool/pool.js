@@ -10,7 +10,7 @@ const { Loan } = require('./loan');
 const { OF_CONNECTION, optionsOf } = require('./options');
 
 /** The error of new requests. */
-const refused = (state, cause) =>
+const refusal = (state, cause) =>
   new ConnectionError(`the pool was ${state}: it takes no more requests`, { code: '08003', cause, sent: false });
 
 /**
@@ -99,7 +99,7 @@ class Pool extends Session {
     if (this[LEASE].isInside)
       throw new UsageError('end() inside transaction() would wait for its function: call end() after it', '25001');
     this.#listening?.close();
-    await this[LEASE].end(refused('ended'));
+    await this[LEASE].end(refusal('ended'));
   }
 
   /** For `await using`; not every engine has the symbol. */
@@ -118,7 +118,7 @@ class Pool extends Session {
   /** Closes the connections now, and rejects all requests. @param {Error} [error] the cause */
   destroy(error) {
     this.#listening?.close(error && new ConnectionError('the pool was destroyed', { cause: error }));
-    this[LEASE].destroy(error, refused('destroyed', error));
+    this[LEASE].destroy(error, refusal('destroyed', error));
   }
 }
 

@@ -16,7 +16,7 @@ class Use {
 
   /**
    * `early`: the connection with whose start it was sent. Such a one has `submitted`, to be called when it was
-   * submitted, and `refused`, the error if its connection could not be made and there will be no other.
+   * submitted, and `error` if its connection could not be made and there will be no other.
    * @param {'owner'|'query'} kind an owner has the connection to itself
    * @param {KnownText} [known] of a query
    */
@@ -73,7 +73,7 @@ class Waiting {
   }
 
   /** @param {function(Use): Error|false|undefined} errorOf a waiting use, if it is to wait no longer */
-  refuse(errorOf) {
+  reject(errorOf) {
     for (const use of [...this.owner, ...this.query]) {
       const error = errorOf(use);
       if (error) use.reject(error);

@@ -168,6 +168,6 @@ describe('The lease of a pool', () => {
     assert.equal(await going, 1);
     await Promise.all(ended);
     await it.end(new ConnectionError('again'));
-    assert.equal(it.refused, refused);
+    assert.equal(it.refusal, refused);
   });
 });

@@ -42,7 +42,7 @@ describe('The requests that wait for a connection of a pool', () => {
   it('wait no longer when there is an error for them', async () => {
     const waiting = new Waiting();
     const [old] = [waiting.add(use('query', 1)), waiting.add(use('query', 9)), waiting.add(use('owner', 9))];
-    waiting.refuse(({ since }) => (since < 5 ? new Error('too late') : undefined));
+    waiting.reject(({ since }) => (since < 5 ? new Error('too late') : undefined));
     await assert.rejects(old, /too late/);
     assert.equal(waiting.size, 2);
   });
