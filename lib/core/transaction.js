@@ -173,7 +173,7 @@ class Transaction {
       throw error;
     } finally {
       unwatch();
-      if (!this.#isEnding) pipeline.end(scope);
+      if (!this.#awaitsCommit) pipeline.end(scope);
     }
   }
 
@@ -192,7 +192,7 @@ class Transaction {
   }
 
   /** Whether commit() was sent and is not answered. */
-  get #isEnding() {
+  get #awaitsCommit() {
     const state = this.#commitRequest?.state ?? State.Waiting;
     return state !== State.Waiting && state !== State.Over && this.scope.pipeline.socket !== null;
   }
@@ -394,8 +394,8 @@ function openPortal(lease, text, values, options, name) {
  * @param {object} [limits] with `settings`, which only a block of its own has, as `refuseLasting`
  */
 function openPortalIn(parent, text, values, options, name, { settings } = NO_OPTIONS, refuseLasting) {
-  const { active, inBlock } = parent.pipeline.scopes;
-  const isIn = parent.block || (active === parent && inBlock === true);
+  const { active, rootInBlock } = parent.pipeline.scopes;
+  const isIn = parent.block || (active === parent && rootInBlock === true);
   if (isIn && settings === undefined && refuseLasting === undefined)
     return new requests.Portal(parent, text, values, options, name);
   let end;

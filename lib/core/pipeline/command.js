@@ -48,7 +48,7 @@ class Command {
 
   takeError(pipeline, buf, start, end) {
     const error = new PostgresError(decodeFields(buf, start, end));
-    if (pipeline.cancelled !== undefined || pipeline.lastCancelled !== undefined) noteCancelled(error);
+    if (pipeline.cancelling !== undefined || pipeline.lastCancelled !== undefined) noteCancelled(error);
     addHint(error, this.text);
     if (error.severity === 'FATAL' || error.severity === 'PANIC') return pipeline.events.lost(error);
     if (this.state === State.Failed) throw unexpected(this.state, ErrorResponse);

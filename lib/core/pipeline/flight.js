@@ -115,11 +115,11 @@ class Flight extends Command {
     if (error === undefined && pipeline.rejecting === 0) resolve(result);
     else {
       pipeline.rejecting++;
-      const { cancelled } = pipeline;
-      const mayReject = cancelled !== undefined && (error === undefined || isCancelled(error)) ? cancelled : undefined;
+      // What cancel() makes reject comes when its caller knows that it was sent; results behind that keep the order.
+      const first = error === undefined || isCancelled(error) ? pipeline.cancelling : undefined;
       const settled = { error, result, promise: this.promise };
       resolve(
-        Promise.resolve(mayReject?.then(() => settled) ?? settled)
+        Promise.resolve(first?.then(() => settled) ?? settled)
           .finally(() => {
             pipeline.rejecting--;
           })
@@ -244,11 +244,11 @@ class Flight extends Command {
     super.fail(error, pipeline, failed);
     // The server has ignored a Query message, which has no Sync of its own.
     if (this.partial === undefined && !(this.simple && failed !== this)) return;
-    this.finish(pipeline);
+    this.sendSync(pipeline);
   }
 
   /** Sends the Sync that is not sent yet: nothing of what it would have waited for comes. */
-  finish(pipeline) {
+  sendSync(pipeline) {
     this.partial = undefined;
     pipeline.writer.sync();
     pipeline.flush();

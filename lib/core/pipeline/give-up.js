@@ -36,12 +36,12 @@ function giveUp(request, error) {
  * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-CANCELING-REQUESTS
  */
 async function cancelHead(pipeline, pause = FIRST_PAUSE, request = pipeline.head) {
-  if (pipeline.head !== request || pipeline.isCancelling || !request?.givenUp || isFollowed(request)) return;
+  if (pipeline.head !== request || pipeline.cancelsHead || !request?.givenUp || isFollowed(request)) return;
   pipeline.silentSince ||= performance.now();
-  pipeline.isCancelling = true;
+  pipeline.cancelsHead = true;
   pipeline.hold();
   await pipeline.cancel().catch(() => {});
-  pipeline.isCancelling = false;
+  pipeline.cancelsHead = false;
   pipeline.unhold();
   if (pipeline.head !== request) cancelHead(pipeline);
   else setTimeout(cancelHead, pause, pipeline, Math.min(2 * pause, LONGEST_PAUSE), request).unref?.();

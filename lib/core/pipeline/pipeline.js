@@ -90,9 +90,10 @@ class Pipeline {
     this.reader = null;
     /** When a sent request was given up, and since when its answer is overdue; 0 if something was read since. */
     this.givenUpAt = this.silentSince = 0;
-    this.isCancelling = false;
-    /** @type {Promise|undefined} of a CancelRequest that is under way: resolves when its caller has had a turn */
-    this.cancelled = undefined;
+    /** Whether a CancelRequest for the head is under way, see give-up.js. */
+    this.cancelsHead = false;
+    /** @type {Promise|undefined} of the last CancelRequest while it is under way: resolves when its caller has had a turn */
+    this.cancelling = undefined;
     /** @type {Flight|undefined} the last one that cancel() may still reach */
     this.lastCancelled = undefined;
     /** How often something was read. */
@@ -111,7 +112,7 @@ class Pipeline {
   /** More could be sent than the limit allows: finds out whether the server takes it, outside of a block. */
   prove() {
     const proof = this.#proof;
-    if (proof === undefined || !(this.scopes.active.block || this.scopes.inBlock === false)) return;
+    if (proof === undefined || !(this.scopes.active.block || this.scopes.rootInBlock === false)) return;
     this.#proof = undefined;
     this.putFirst(proof);
     this.pump();
@@ -253,7 +254,7 @@ class Pipeline {
       this.holds === 0 &&
       this.unanswered < this.maxPipeline &&
       this.isOpen &&
-      ((entry.settings === undefined && !entry.block) || scope !== scopes.root || scopes.inBlock !== undefined) &&
+      ((entry.settings === undefined && !entry.block) || scope !== scopes.root || scopes.rootInBlock !== undefined) &&
       (!entry.whenIdle || this.head === null)
     );
   }
@@ -430,19 +431,19 @@ class Pipeline {
     const { refused } = this.scopes.root;
     if (this.socket === null && refused !== null) throw again(refused());
     if (this.socket === null) throw new ConnectionError('not connected: await connect() first', { code: '08003' });
-    const cancelling = this.events.cancel();
-    const cancelled = cancelling.then(
+    const sent = this.events.cancel();
+    const cancelling = sent.then(
       () => {
         if (this.head !== null) this.lastCancelled = this.#tail; // it may still reach them
         return new Promise(setImmediate);
       },
       () => {}
     );
-    this.cancelled = cancelled;
-    cancelled.then(() => {
-      if (this.cancelled === cancelled) this.cancelled = undefined;
+    this.cancelling = cancelling;
+    cancelling.then(() => {
+      if (this.cancelling === cancelling) this.cancelling = undefined;
     });
-    await cancelling;
+    await sent;
   }
 
   message(type, buf, start, end, count) {

@@ -15,7 +15,7 @@ const nothing = () => {};
 const Phase = Object.freeze({
   WAITING: 0, // in the queue of its parent
   OPEN: 1, // it owns the connection, or a scope inside it does
-  COMMITTING: 2, // the answer to RELEASE decides whether its savepoint is rolled back
+  COMMITTING: 2, // commit() or RELEASE was submitted, whose answer decides whether a savepoint is rolled back
   ENDING: 3, // its end was submitted: it is left as soon as everything in it was sent
   OVER: 4
 });
@@ -159,11 +159,10 @@ class Scope {
 
   /**
    * @returns {InternalQuery[]} the commands in front of a flight: the unsent BEGIN of its block and of the blocks
-   * around
-   *   it, each with its settings, or the flight's own settings
+   *   around it, each with its settings, or the flight's own settings
    */
   commandsBefore({ settings, execution }) {
-    if (settings !== undefined && settings.depth === 0 && this.pipeline.scopes.inBlock)
+    if (settings !== undefined && settings.depth === 0 && this.pipeline.scopes.rootInBlock)
       throw new UsageError(IN_BLOCK, '25001');
     const commands = [];
     const add = (text, values, cache, receiver) =>
@@ -205,10 +204,10 @@ class Scopes {
   }
 
   /**
-   * @returns {boolean|undefined} whether a request of the root would now be in a block; undefined if answers decide
-   * that
+   * @returns {boolean|undefined} whether a request of the root would now be in a block, which the caller has begun by
+   *   a query; undefined if answers decide that
    */
-  get inBlock() {
+  get rootInBlock() {
     const {
       statements: { control },
       status
@@ -220,7 +219,7 @@ class Scopes {
   get isInBlock() {
     for (let each = this.active; each !== null; each = each.parent)
       if (each.block && each.begin === undefined) return true;
-    return this.inBlock === true;
+    return this.rootInBlock === true;
   }
 
   /** Takes the next entry out of its queue, if it may start, and enters it if it is a scope. */
@@ -241,7 +240,7 @@ class Scopes {
       if (!root.pipeline.mayStart(entry, active)) return null;
       active.shift();
       if (!(entry instanceof Scope)) return entry;
-      if (entry.block && active === root && this.inBlock)
+      if (entry.block && active === root && this.rootInBlock)
         this.#lose(entry, () => new UsageError(`${entry.name} ${IN_ANOTHER}`, '25001'));
       else {
         entry.phase = Phase.OPEN;

@@ -155,7 +155,7 @@ class CopyInRequest extends CopyRequest {
 
   #stop(pipeline) {
     this.#takesData = false;
-    if (this.partial !== undefined) this.finish(pipeline);
+    if (this.partial !== undefined) this.sendSync(pipeline);
   }
 
   fail(...given) {
