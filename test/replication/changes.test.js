@@ -255,6 +255,32 @@ describe('changes', function () {
     await next;
   });
 
+  it('keeps one connection when it has read its snapshot and knows the types', async () => {
+    await server.sql("CREATE TYPE mood AS ENUM ('ok')");
+    const options = { snapshot: async () => {}, decode: { mood: String } };
+    const each = loop(options, { ...server.config, application_name: 'alone' });
+    const { taken } = await begin(each);
+    await insert(1);
+    await taken;
+    const alone = "SELECT 1 FROM pg_stat_activity WHERE application_name = 'alone'";
+    await until(async () => (await server.sql(alone)).length === 1);
+  });
+
+  it('asks what a type is as long as it takes, after pauses that double up to 5 s', async () => {
+    await server.sql(`CREATE TYPE colour AS ENUM ('red'); CREATE TABLE cars (id int PRIMARY KEY, colours colour[]);
+      CREATE PUBLICATION cars FOR TABLE cars`);
+    const { changes: hasty, pauses } = withoutPauses();
+    const each = hasty({ ...server.config, host: proxy.host, port: proxy.port }, { publication: 'cars' });
+    loops.push(each);
+    const { taken } = await begin(each);
+    proxy.refuse();
+    await server.sql("INSERT INTO cars VALUES (1, '{red}')");
+    await until(() => pauses.length >= 9);
+    proxy.accept();
+    assert.deepEqual((await taken)[0].new.colours, ['red']);
+    assert.deepEqual(pauses.slice(0, 9), [50, 100, 200, 400, 800, 1600, 3200, 5000, 5000]);
+  });
+
   it('says that changes were missed if its lasting slot is gone', async () => {
     const each = loop({ slot: 'audit' }, { ...server.config, host: proxy.host, port: proxy.port });
     const { taken } = await begin(each);
@@ -318,11 +344,16 @@ describe('changes', function () {
     refuses({ publication: [] }, /publication must be a string, not an array/);
     refuses({ publication: 'pub', slot: 'Audit' }, /slot must consist of/);
     refuses({ publication: 'pub', slot: "a'b" }, /slot must consist of/);
+    refuses({ publication: 'pub', slot: 'a'.repeat(64) }, /slot must consist of/);
     for (const statusInterval of [0, '1', Infinity])
       refuses({ publication: 'pub', statusInterval }, /statusInterval must be a number of milliseconds/);
     refuses({ publication: 'pub', snapshot: true }, /snapshot must be a function, not a boolean/);
     refuses({ publication: 'pub', plugin: 'x' }, /there is no option plugin here/);
     refuses({ publication: 'pub', signal: 1 }, /signal must be an AbortSignal/);
     refuses({ publication: 'pub', decode: 1 }, /decode must be/);
+    assert.throws(() => changes({ decode: 1 }, { publication: 'pub' }), {
+      name: 'TypeError',
+      message: /decode must be/
+    });
   });
 });

@@ -372,6 +372,33 @@ describe('replicate', function () {
     assert.deepEqual(statuses.at(-1), [0x140, 0x140, 0x140]);
   });
 
+  it('asks a server that says nothing at the end of each interval but the first, and gives it up after four', async () => {
+    const replies = [];
+    const client = await faked(async conversation => {
+      await conversation.request();
+      conversation.say(message('W', hex('00 0000')));
+      for (let read; (read = await conversation.read()).type === 'd';) replies.push(read.body[33]);
+    });
+    const stream = follow(client, start('list'), { statusInterval: 20 });
+    const [error] = await once(stream.resume(), 'error');
+    assert.ok(error instanceof ConnectionError);
+    assert.match(error.message, /the server was silent for 80 ms/);
+    assert.deepEqual(replies, [0, 1, 1, 1]);
+  });
+
+  it('gives a message without data', async () => {
+    const client = await faked(async conversation => {
+      await conversation.request();
+      conversation.say(
+        message('W', hex('00 0000')),
+        message('d', hex("'w' 0000000000000001 0000000000000002 0000000000000000"))
+      );
+      await conversation.read();
+    });
+    const [{ lsn, walEnd, data }] = await once(follow(client, start('list')), 'data');
+    assert.deepEqual([lsn, walEnd, data.length], [1n, 2n, 0]);
+  });
+
   it('ends the connection where a message makes no sense', async () => {
     for (const data of ["'w' 00", "'k' 00", "'k' 0000000000000000 0000000000000000 00 00", "'x'", '']) {
       const client = await faked(async conversation => {
