@@ -133,7 +133,9 @@ describe('A result', () => {
   });
 
   it('gives its first error to its readers, and begins anew for the next one', async () => {
-    const { result, reported } = resultOf(outage(), 'INSERT', ['x']);
+    const made = resultOf(outage(), 'INSERT', ['x']);
+    const { result, reported } = made;
+    made.interval = 1e9; // for which it does not rest
     for (const message of ['gone', 'a live result is that of a SELECT that returns rows, not of INSERT']) {
       const reader = readerOf();
       result.add(reader);

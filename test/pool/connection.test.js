@@ -54,12 +54,37 @@ describe('A connection of a pool', () => {
     assert.equal(it.roundTrip, roundTrip);
   });
 
-  it('asks for no round trip if it is the only one, or if a request would wait for the answer', async () => {
-    for (const given of [[{ size: 1 }], [{}, { max_pipeline: 1 }]]) {
+  it('asks for its round trip with its first query, but not if it is the only one, or if a request would wait for the answer', async () => {
+    const asks = async (given = [], holds = 0) => {
       const it = await connection(...given);
-      it.opened();
-      assert.equal(it.pipeline.head, null);
-    }
+      it.pipeline.holds += holds;
+      it.addUser(use(known('SELECT 1', 1)), performance.now());
+      it.pipeline.holds -= holds;
+      return it.pipeline.head !== null;
+    };
+    assert.equal(await asks(), true);
+    assert.equal(await asks([{ size: 1 }]), false);
+    assert.equal(await asks([{}, { max_pipeline: 1 }]), false);
+    assert.equal(await asks([], 1), false);
+  });
+
+  it('has a reader if what was sent of the result that holds it was not taken', async () => {
+    const it = await connection();
+    const { pipeline } = it;
+    const receiver = { target: { unsent: 1 } };
+    const readerOf = (held, pending, unsent) => {
+      receiver.target.unsent = unsent;
+      it.pipeline = { held, head: { pending, receiver } };
+      return it.reader;
+    };
+    assert.equal(readerOf(true, true, 1), receiver);
+    for (const [held, pending, unsent] of [
+      [false, true, 1], // others are sent behind it
+      [true, false, 1], // it was given up
+      [true, true, 0] // the server is slow, not the reader
+    ])
+      assert.ok(!readerOf(held, pending, unsent), `${held} ${pending} ${unsent}`);
+    it.pipeline = pipeline;
   });
 
   it('sums up what its requests are expected to need, and counts those that may wait for a lock', async () => {
