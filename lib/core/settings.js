@@ -106,19 +106,18 @@ class Settings {
     return [text, values];
   }
 
+  /** @returns {string[]} of which a text is made with commas between them */
   #each(make) {
-    return Array.from({ length: this.values.length / 2 }, (_, i) =>
-      make(`quickgres.before_${this.depth}_${i}`, i)
-    ).join(', ');
+    return Array.from({ length: this.values.length / 2 }, (_, i) => make(`quickgres.before_${this.depth}_${i}`, i));
   }
 
-  /** Puts them back behind a request of the scope. */
+  /** Puts them back behind a request of the scope, the last one first: two names may be of one setting. */
   putBack(scope) {
     const names = this.values.filter((_, index) => index % 2 === 0);
     const putBack = (kept, i) =>
       `pg_catalog.set_config($${i + 1}, pg_catalog.substr(pg_catalog.current_setting('${kept}'), 2), true), ` +
       `pg_catalog.set_config('${kept}', '', true)`;
-    const text = `SELECT ${this.#each(putBack)}
+    const text = `SELECT ${this.#each(putBack).reverse()}
       WHERE pg_catalog.current_setting('quickgres.before_${this.depth}_0', true) OPERATOR(pg_catalog.<>) ''`;
     const request = new InternalQuery(text, names, PLAIN, DISCARD);
     promised(() => submitIn(request, scope)).catch(() => {}); // the block has failed, or is that of a savepoint

@@ -459,6 +459,16 @@ describe('A session with settings', () => {
     assert.deepEqual([pool.stats.idle, pool.stats.pending, pool.stats.owned], [1, 0, 0]);
   });
 
+  it('of a transaction puts a setting back that it has under two names', async () => {
+    const client = await connected();
+    const [row] = await client.transaction(async tx => {
+      await tx.with({ 'app.tenant': 1, 'APP.Tenant': 2 }).query('SELECT 1');
+      await tx.with({ 'app.tenant': 3 }).with({ 'App.tenant': 4 }).query('SELECT 1');
+      return (await tx.query("SELECT current_setting('app.tenant') AS tenant")).objects;
+    });
+    assert.equal(row.tenant, '');
+  });
+
   it('of a transaction has them for each of its requests, in one flight, behind which they are as before', async () => {
     const { client, wire } = await proxied();
     const now =
