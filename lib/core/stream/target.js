@@ -44,7 +44,7 @@ function fromWeb(stream) {
   const writer = stream.getWriter();
   const writable = new Writable({
     write(chunk, encoding, callback) {
-      writer.ready.then(() => writer.write(chunk)).then(() => callback(), callback);
+      writer.write(chunk).then(() => callback(), callback);
     },
     final(callback) {
       writer.close().then(() => callback(), callback);

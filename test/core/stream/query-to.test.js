@@ -367,6 +367,14 @@ describe('queryTo', () => {
       assert.ok(Buffer.concat(chunks).equals(Buffer.concat([expected, expected])));
     });
 
+    it('a WHATWG WritableStream that queues nothing, and is never ready', async () => {
+      const client = await connected();
+      const chunks = [];
+      const stream = new WritableStream({ write: chunk => void chunks.push(chunk) }, { highWaterMark: 0 });
+      await client.queryTo(stream, TEXT, [], { stall_timeout: 1000 });
+      assert.ok(Buffer.concat(chunks).equals(expected));
+    });
+
     it('a WHATWG TransformStream that compresses', async () => {
       const client = await connected();
       const { readable, writable } = new CompressionStream('gzip');
