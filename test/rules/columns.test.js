@@ -9,6 +9,7 @@ const { Client, decoders } = require('../..');
 const pg = require('../../lib/pg');
 const { Pool } = require('../../lib/pool');
 const { changes } = require('../../lib/replication');
+const { ANSWER, commandComplete, dataRow, faked, hex, int16, message } = require('../support');
 const { afterTest, endAfterTest } = require('../support/hooks');
 const { ENDS, covered, table } = require('./kit');
 
@@ -492,6 +493,23 @@ describe('Columns', () => {
       await fresh('GRANT SELECT ON pg_catalog.pg_type TO PUBLIC');
     }
     for (const session of sessions) assert.deepEqual((await session.query(text)).objects[0].value, [1]);
+  });
+
+  it('A server that cannot read the question, as one that only resembles PostgreSQL, leaves values as they are', async () => {
+    const asked = [];
+    const described = message('T', int16(1), 'value', hex('00  00000000 0000 00010000 ffff ffffffff 0000'));
+    const client = await faked(async conversation => {
+      for (let i = 0; i < 2; i++) {
+        asked.push(await conversation.request());
+        conversation.say(ANSWER.parseComplete, ANSWER.noParameters, described, ANSWER.bindComplete);
+        conversation.say(dataRow('{a}'), commandComplete('SELECT 1'), ANSWER.ready);
+        asked.push(await conversation.request());
+        conversation.say(ANSWER.error('42601', 'syntax error'), ANSWER.ready);
+      }
+    });
+    for (const text of ['SELECT value FROM one', 'SELECT value FROM two'])
+      assert.deepEqual((await client.query(text)).objects, [{ value: '{a}' }]);
+    assert.deepEqual(asked, ['PDBES', 'Q', 'PDBES', 'Q']);
   });
 
   it("A question has no limits of the caller, and its limits are not the caller's", async () => {

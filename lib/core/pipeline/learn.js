@@ -74,7 +74,7 @@ class TypesRequest extends SimpleRequest {
     this.types = types;
     this.all = all;
     this.oids = new Set(oids);
-    this.names = new Set(names.filter(name => !name.includes('\0')));
+    this.names = new Set(names);
     /** @type {UndoRequest|undefined} is sent right behind it */
     this.undo = undefined;
   }
@@ -102,8 +102,8 @@ class TypesRequest extends SimpleRequest {
 
   write(writer) {
     this.#inBlock = this.scope.pipeline.scopes.isInBlock;
-    writer.query(`${this.#inBlock ? `SAVEPOINT ${NAME}; ` : ''}${textOf(this.#which)}`);
-    this.state = State.Simple;
+    this.text = `${this.#inBlock ? `SAVEPOINT ${NAME}; ` : ''}${textOf(this.#which)}`;
+    super.write(writer);
     if (!this.#inBlock) return;
     this.undo = new UndoRequest();
     this.undo.open(this.scope).catch(() => {}); // it fails only in a block that has failed before

@@ -15,7 +15,7 @@ const named = new WeakMap();
 const isDecoder = value => value === undefined || typeof value === 'function';
 const isOid = key => Number.isInteger(key) && key > 0 && key < 2 ** 32;
 
-const isName = key => typeof key === 'string' && /^[^\d\s.+-]/.test(key);
+const isName = key => typeof key === 'string' && /^[^\0\d\s.+-][^\0]*$/.test(key);
 
 /** @throws {TypeError} unless the key is the name of a type, or an OID: a number in a Map, its text in an object */
 function checkKey(key, isMap) {
