@@ -434,6 +434,34 @@ describe('Columns', () => {
       "DROP FUNCTION f(int); CREATE FUNCTION f(text) RETURNS text LANGUAGE sql AS 'SELECT $1'",
       1
     ],
+    'a column that becomes bytes': [
+      'CREATE TABLE states (v int)',
+      'INSERT INTO states VALUES ($1)',
+      1,
+      'ALTER TABLE states DROP v; ALTER TABLE states ADD v bytea',
+      Buffer.from([0, 255])
+    ],
+    'a column that loses its domain': [
+      'CREATE DOMAIN state AS int CHECK (VALUE < 9); CREATE TABLE states (v state)',
+      'INSERT INTO states VALUES ($1)',
+      1,
+      'ALTER TABLE states ALTER v TYPE int',
+      10
+    ],
+    'a list that becomes JSON': [
+      'CREATE TABLE states (v int[])',
+      'INSERT INTO states VALUES ($1)',
+      [1],
+      'ALTER TABLE states ALTER v TYPE jsonb USING to_jsonb(v)',
+      [1, { a: 2 }]
+    ],
+    'JSON that becomes a list': [
+      'CREATE DOMAIN state AS jsonb; CREATE TABLE states (v state)',
+      'INSERT INTO states VALUES ($1)',
+      [1],
+      'DROP DOMAIN state CASCADE; ALTER TABLE states ADD v int[]',
+      [1, 2]
+    ],
     'a column that becomes an enum': [
       'CREATE TABLE states (v text)',
       'UPDATE states SET v = $1',
@@ -450,7 +478,7 @@ describe('Columns', () => {
 
   table(
     'A parameter whose type another connection has changed fails nothing outside of a transaction',
-    { migration: MIGRATIONS, method: ASKS, session: { client: SHARED.client, pool: SHARED.pool } },
+    { migration: MIGRATIONS, method: ASKS, session: SHARED },
     async ([create, text, before, change, after], ask, make) => {
       await fresh(`DROP TABLE IF EXISTS states; DROP TYPE IF EXISTS state; DROP FUNCTION IF EXISTS f; ${create}`);
       const session = await make();

@@ -239,20 +239,20 @@ function addHint(error, text) {
   if (at) error.hint ??= `this is the value of $${at}`;
 }
 
-/** SQLSTATEs of values that do not fit a type, of names and types that do not fit, and of types that are gone. */
-const OF_PARAMETERS = /^(?:22|42|XX000)/;
+/** SQLSTATEs of values that do not fit a type or its domain, of names that do not fit, and of types that are gone. */
+const OF_PARAMETERS = /^(?:08P|0A|2[23]|42|XX)/;
 
 /**
  * Whether a statement may have failed before it was executed because it is not what the text means now. 26000: it does
  * not exist; 0A000 of RevalidateCachedQuery: a cached plan must not change its result type. A statement that was
  * prepared before keeps the types of its parameters, whatever a migration has changed.
- * @param {boolean} parses whether it was prepared by this request
+ * @param {boolean} [isNew] whether it was prepared by this request
  */
-function isStale({ code, routine }, parses) {
+function isStale({ code, routine }, isNew) {
   return (
     code === '26000' ||
     (code === '0A000' && routine === 'RevalidateCachedQuery') ||
-    (!parses && OF_PARAMETERS.test(code))
+    (!isNew && OF_PARAMETERS.test(code))
   );
 }
 

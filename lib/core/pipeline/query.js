@@ -196,7 +196,8 @@ class QueryRequest extends Flight {
       const bound = this.state > State.Binding;
       pipeline.statements.failed(this.statement, error, this.parses, bound);
       error = explained(error, this, pipeline.status, bound);
-      if (!bound && this.execution.cache && isStale(error, this.parses)) this.repeatUncached();
+      const isNew = this.parses && this.statement.learned === undefined;
+      if (!bound && this.execution.cache && isStale(error, isNew)) this.repeatUncached();
     } else {
       this.forgetParse(pipeline.statements);
       if (failed.stale && failed.internal) this.repeatUncached(); // the settings in front

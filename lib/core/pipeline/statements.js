@@ -2,6 +2,7 @@
 
 const { ConnectionError } = require('../protocol');
 const { OWN } = require('../rows');
+const { isStale } = require('./errors');
 const { firstWord } = require('./sql');
 
 const NO_TYPES = [];
@@ -14,9 +15,8 @@ const MOST = 1 << 19;
 /** First words of statements with a plan, which alone are worth a name. */
 const PLANNED = new Set(['select', 'insert', 'update', 'delete', 'merge', 'values', 'table', 'with']);
 
-/** SQLSTATEs of changed or missing objects; at Bind, also those of values that a type rejects. */
+/** SQLSTATEs of changed or missing objects. */
 const OF_TYPES = /^(?:0A|26|42|XX)/;
-const AT_BIND = /^(?:0A|2[236]|42|XX)/;
 
 /** First words of statements that neither drop prepared statements nor change their columns. */
 const HARMLESS = new Set([
@@ -191,10 +191,11 @@ class Statements {
     return statement;
   }
 
+  /** Makes one without a name, with the types that were `learned` of an earlier one, which may have changed. */
   #unnamed(text, paramTypes, word = firstWord(text)) {
     const statement = new Statement('', text, paramTypes, '', word);
     if (this.#learned.size > 0 && this.disturbing === undefined && this.settings === undefined)
-      statement.oids = this.#learned.get(keyOf(text, paramTypes));
+      statement.oids = statement.learned = this.#learned.get(keyOf(text, paramTypes));
     return statement;
   }
 
@@ -254,7 +255,7 @@ class Statements {
     if (parses && statement.rowParser === undefined) {
       statement.failure = error;
       this.unsent(statement);
-    } else if ((bound ? OF_TYPES : AT_BIND).test(error.code)) {
+    } else if (bound ? OF_TYPES.test(error.code) : isStale(error)) {
       this.#learned.clear();
       if (!parses) this.close(statement);
     }
