@@ -218,7 +218,7 @@ class Bench {
     const { warmup, seconds, rows, pending, timeout } = this.options;
     const { ids, targets } = this.database;
     const workload = workloads[name];
-    const target = { ...targets[link], ...workload.login };
+    const target = targets[link];
     const spec = { client, workload: name, target, ids, rows, pending, seconds };
     // A quick run warms nothing up.
     spec.warmup = warmup > 0 ? Math.max(warmup, workload.warmup || 0) : 0;

@@ -9,7 +9,6 @@
 //   once        the turn is done once and not repeated
 //   own         the turn opens its connections itself
 //   processes, connections   how many there are of each
-//   login       what to connect with beside the target
 //   pool        the session is a pool with its defaults
 //   warmup      seconds at least that do not count, where half a second makes too few calls to be compiled
 //   kept        what memory is: after a garbage collection, what the result holds
@@ -353,7 +352,7 @@ module.exports = {
     links: ['unix', 'tls', 'link'],
     operations: 1,
     own: true,
-    login: { auth: 'none' },
+    warmup: 4,
     async turn(adapter, context) {
       const id = await adapter.firstRow(context.target, S.select, [context.ids[0]]);
       if (id !== undefined) expect(id, context.ids[0], 'id');

@@ -114,15 +114,13 @@ class QuickgresSession {
  *   connect(path), and queries only after that
  */
 function adapter(label, file, classic) {
-  const configOf = ({ user, password, auth, database, directory, host, port, tls }) => ({
+  const configOf = ({ user, password, database, directory, host, port, tls }) => ({
     user,
     password,
     database,
     host: directory || host,
     port,
-    require_auth: auth,
-    sslmode: tls ? 'require' : 'disable',
-    sslnegotiation: tls ? 'direct' : undefined
+    sslmode: tls ? 'require' : 'disable'
   });
   const connect = target => {
     const { Client } = require(file);
