@@ -284,7 +284,8 @@ describe('respond', () => {
         { as: 'protocol', compress: false },
         { 'content-type': 'text/plain', vary: undefined }
       ],
-      [{ vary: ['Origin', 'accept'] }, { compress: false }, { vary: 'Origin, accept' }]
+      [{ vary: ['Origin', 'accept'] }, { compress: false }, { vary: 'Origin, accept' }],
+      [{ vary: '' }, { compress: false }, { vary: 'Accept' }]
     ];
     for (const [set, options, get_] of cases) {
       await serving(
@@ -357,6 +358,13 @@ describe('respond', () => {
         const { status, headers, body } = await get(port, {}, { method: 'HEAD' });
         assert.deepEqual([status, body.length, errors.length], [200, 0, 0]);
         assert.equal(headers['content-type'], 'application/x-postgresql');
+      }
+    );
+    await serving(
+      (request, response) => respond(client, request, response, 5),
+      async (port, errors) => {
+        await get(port, {}, { method: 'HEAD' });
+        assert.match(errors[0].message, /text must be a string/);
       }
     );
   });

@@ -61,6 +61,52 @@ describe('The listening of a pool', () => {
     await proxy.stop();
   });
 
+  it('are listened to again when attempts to connect have failed', async () => {
+    const proxy = await startProxy({ target: await sharedServer() });
+    const pool = await opened({}, { host: proxy.host, port: proxy.port });
+    const errors = [];
+    pool.on('error', error => errors.push(error));
+    const news = pool.listen('news');
+    await news.ready;
+    proxy.refuse();
+    proxy.cut();
+    await until(() => errors.length >= 3);
+    proxy.accept();
+    assert.equal((await news.next()).value.missed, true);
+    await pool.end();
+    await proxy.stop();
+  });
+
+  it('are listened to on the next connection when theirs is lost before LISTEN was answered', async () => {
+    const proxy = await startProxy({ target: await sharedServer() });
+    const pool = await opened({}, { host: proxy.host, port: proxy.port });
+    await pool.listen('news').ready;
+    const [wire] = proxy.connections;
+    const { toServer } = wire.stats.flights;
+    wire.stall();
+    const other = pool.listen('other');
+    await until(() => wire.stats.flights.toServer > toServer);
+    wire.reset();
+    await other.ready;
+    await pool.end();
+    await proxy.stop();
+  });
+
+  it('end on the server with the last loop of a channel, while loops of other channels go on', async () => {
+    const server = await sharedServer();
+    const pool = await opened();
+    const news = pool.listen('news');
+    const other = pool.listen('other');
+    await Promise.all([news.ready, other.ready]);
+    const [{ pid }] = await server.sql(LISTENING);
+    await other.return();
+    const [{ query }] = await server.sql(`SELECT query FROM pg_stat_activity WHERE pid = ${pid}`);
+    assert.equal(query, 'UNLISTEN "other"');
+    await pool.query("NOTIFY news, 'on'");
+    assert.equal((await news.next()).value.payload, 'on');
+    await news.return();
+  });
+
   it('that come with the answer to LISTEN come behind what tells that some were missed', async () => {
     const server = await sharedServer();
     const proxy = await startProxy({ target: server, delay: 20 });
