@@ -15,8 +15,8 @@ const FAILING = 'SELECT 10000000 + 1 / (50000 - i) AS a FROM generate_series(1, 
 const WHOLE = 'SELECT i AS a FROM generate_series(1, 50000) AS i';
 
 /** Reads a body by a program of the system: libuv takes a reset for an end if bytes came right before. @returns {Promise<string>} its error */
-async function errorOf(port) {
-  const program = `exec 3<>/dev/tcp/127.0.0.1/${port}; printf 'GET / HTTP/1.0\\r\\n\\r\\n' >&3; cat <&3 >/dev/null`;
+async function errorOf(port, head = 'HTTP/1.0') {
+  const program = `exec 3<>/dev/tcp/127.0.0.1/${port}; printf 'GET / ${head}\\r\\n\\r\\n' >&3; cat <&3 >/dev/null`;
   return promisify(execFile)('bash', ['-c', program]).then(
     () => '',
     ({ stderr }) => stderr
@@ -84,4 +84,17 @@ describe('A body that ends with its connection, as with HTTP/1.0', () => {
       );
     });
   }
+});
+
+describe('A chunked body, which tells its end', () => {
+  it('is not reset if its query fails after the first byte, so that its reader gets what was sent', async () => {
+    const client = await connected();
+    await serving(
+      (request, response) => respond(client, request, response, FAILING, [], { as: 'json' }),
+      async (port, errors) => {
+        assert.equal(await errorOf(port, 'HTTP/1.1\\r\\nHost: x'), '');
+        assert.equal(errors[0].code, '22012');
+      }
+    );
+  });
 });

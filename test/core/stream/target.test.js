@@ -10,7 +10,7 @@ const { setImmediate: turn } = require('node:timers/promises');
 const { setTimeout: sleep } = require('node:timers/promises');
 const { Target } = require('../../../lib/core/stream');
 const { connected } = require('../../support');
-const { afterTest } = require('../../support/hooks');
+const { afterTest, shorten } = require('../../support/hooks');
 const { slow } = require('../../support/kit');
 
 describe('A target', () => {
@@ -259,16 +259,29 @@ describe('A target', () => {
         stop
       } = await responses(2);
       assert.equal(new Target(first).untilFirst(), undefined);
-      const target = new Target(second);
+      const STALL = 54321;
+      const watching = new Set();
+      const { clearInterval: clear, setInterval: set } = global;
+      shorten(global, 'setInterval', (callback, time, ...rest) => {
+        const timer = set(callback, time, ...rest);
+        if (time === STALL) watching.add(timer);
+        return timer;
+      });
+      shorten(global, 'clearInterval', timer => {
+        watching.delete(timer);
+        clear(timer);
+      });
+      const target = new Target(second, STALL);
       target.watch(() => {});
       let begun = false;
       const turned = target.untilFirst().then(() => {
         begun = true;
       });
       await turn();
-      assert.equal(begun, false);
+      assert.deepEqual([begun, watching.size], [false, 1]);
       first.end('first');
       await turned;
+      assert.equal(watching.size, 0); // while its query runs, it has nothing to take
       assert.equal(target.untilFirst(), undefined);
       assert.equal(second.listenerCount('socket'), 0);
       second.end();
