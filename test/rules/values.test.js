@@ -27,14 +27,19 @@ const THEIRS = otherSql();
 
 const REALMS = { own: globalThis, other: runInNewContext('globalThis') };
 
+/** The tables of a session, by their types. */
+const tables = new WeakMap();
+
 /** The text of what is stored in a table of a type. Its session is a transaction: that of a value is a savepoint. */
 async function inTable(session, type, store) {
   const name = `of_${type.replace('[]', '_list')}`;
-  await session.query(`CREATE TEMP TABLE IF NOT EXISTS ${name} (v ${type})`, [], { cache: false });
+  if (!tables.has(session)) tables.set(session, new Set());
+  if (!tables.get(session).has(name))
+    await session.query(`CREATE TEMP TABLE ${name} (v ${type})`, [], { cache: false });
+  tables.get(session).add(name);
   return session.transaction(async tx => {
-    await tx.query(`DELETE FROM ${name}`);
     await store(tx, name);
-    return (await tx.query(`SELECT v::text FROM ${name}`)).rows[0].v;
+    return (await tx.query(`DELETE FROM ${name} RETURNING v::text`)).rows[0].v;
   });
 }
 
