@@ -79,34 +79,34 @@ class CopyOutRequest extends CopyRequest {
  * Data need not wait for the server's word, since a server that has reported an error ignores it.
  */
 class CopyInRequest extends CopyRequest {
-  #begun;
-  #sent;
+  #agreed;
+  #maySend;
   #takesData = false; // until CopyDone, CopyFail or an error
 
   /**
-   * @param {function()} begun called when the server takes data
-   * @param {function()} [sent] called when data may be sent: at once, but with `max_pipeline` when the server takes it
+   * @param {function()} agreed called when the server takes data
+   * @param {function()} [maySend] called when data may be sent: at once, but with `max_pipeline` when the server takes it
    */
-  constructor(text, begun, sent, receiver = new RowReader()) {
+  constructor(text, agreed, maySend, receiver = new RowReader()) {
     super(text, receiver);
     this.holdUntilOver();
-    this.#begun = begun;
-    this.#sent = sent;
+    this.#agreed = agreed;
+    this.#maySend = maySend;
   }
 
   write(writer) {
     this.begin(writer, State.CopyInSent);
     if (!this.simple) this.waitFor(this); // data and Sync
     this.#takesData = true;
-    if (this.scope.pipeline.maxPipeline === Infinity) this.#sent?.();
+    if (this.scope.pipeline.maxPipeline === Infinity) this.#maySend?.();
   }
 
   message(pipeline, type, buf, start, end) {
     super.message(pipeline, type, buf, start, end);
     if (this.state === State.Done) this.#stop(pipeline);
     if (type !== CopyInResponse || !this.#takesData) return; // it was given up, or all data was sent
-    this.#sent?.();
-    this.#begun();
+    this.#maySend?.();
+    this.#agreed();
   }
 
   data(data) {

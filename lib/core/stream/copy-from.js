@@ -35,15 +35,15 @@ class CopyFrom extends Writable {
   /** @type {number|undefined} rows copied, set before the event 'finish' */
   rowCount;
   bytes = 0;
-  #begun; // the server takes data
+  #agreed; // resolves when the server takes data
   #caller; // see callerOf
   #chunks = 0; // that the source has brought
   #encoder; // of rows
-  #leave; // ends the wait for a connection
+  #endWait; // ends the wait for a connection
   #lines = ''; // of rows, that were not sent
   #over;
   #request;
-  #sent;
+  #maySend; // resolves when data may be sent
   #unwatch; // ends the watch of the source
 
   constructor(
@@ -56,25 +56,25 @@ class CopyFrom extends Writable {
     const encoder = columns === undefined ? undefined : new RowEncoder(text, columns);
     super({ highWaterMark, objectMode: encoder !== undefined });
     this.#encoder = encoder;
-    this.#begun = new Promise(begun => {
-      this.#sent = new Promise(sent => {
-        this.#request = new CopyInRequest(text, begun, sent);
+    this.#agreed = new Promise(agreed => {
+      this.#maySend = new Promise(maySend => {
+        this.#request = new CopyInRequest(text, agreed, maySend);
       });
     });
     this.#caller = callerOf(CopyFrom);
-    if (stall_timeout > 0) this.#sent.then(() => this.#watchSource(stall_timeout));
+    if (stall_timeout > 0) this.#maySend.then(() => this.#watchSource(stall_timeout));
     // pipeline() leaves the error of a destroyed stream uncaught.
     const abort = error => this.#fail(error);
     if (signal?.aborted) return void process.nextTick(abort, new AbortError('the query was aborted', signal.reason));
     if (signal !== undefined) this.once('close', watchSignal(signal, abort));
-    const run = (scope, client, limits) => {
+    const run = (scope, client, { settings }) => {
       if (this.destroyed) throw new AbortError('the stream was destroyed');
       // Behind BEGIN in one flight, pgcat stores the rows of a block that is rolled back, and Pgpool-II answers no
       // later query.
-      const begun = scope.begin && submitIn(new SyncRequest(), scope).catch(error => error);
+      const begin = scope.begin && submitIn(new SyncRequest(), scope).catch(error => error);
       // If the block has failed in front of it, for example by its settings, the error says why.
-      return submitIn(this.#request, scope, { settings: limits.settings }).catch(async error => {
-        throw (error.code === '25P02' && (await begun)) || error;
+      return submitIn(this.#request, scope, { settings }).catch(async error => {
+        throw (error.code === '25P02' && (await begin)) || error;
       });
     };
     this.#over = promised(() =>
@@ -82,8 +82,8 @@ class CopyFrom extends Writable {
         lease,
         {
           signal,
-          onwait: leave => {
-            this.#leave = leave;
+          onwait: endWait => {
+            this.#endWait = endWait;
           }
         },
         text,
@@ -170,7 +170,7 @@ class CopyFrom extends Writable {
     for (const chunk of chunks) {
       for (let off = 0; off < chunk.length; off += PIECE) pieces.push(chunk.subarray(off, off + PIECE));
     }
-    const ready = this.bytes < EARLY ? this.#sent : this.#begun;
+    const ready = this.bytes < EARLY ? this.#maySend : this.#agreed;
     ready.then(() => this.#send(pieces, callback));
   }
 
@@ -184,7 +184,7 @@ class CopyFrom extends Writable {
   _final(callback) {
     this.#unwatch?.();
     const end = () =>
-      this.#sent.then(() => {
+      this.#maySend.then(() => {
         this.#request.end();
         this.#over.then(callback, callback);
       });
@@ -198,7 +198,7 @@ class CopyFrom extends Writable {
     if (error?.name === 'AbortError') error.sent ??= this.#request.state !== State.Waiting;
     const why = error || new AbortError('the stream was destroyed');
     if (this.#request.scope !== null) giveUp(this.#request, why);
-    this.#leave?.(why);
+    this.#endWait?.(why);
     callback(error);
   }
 }
