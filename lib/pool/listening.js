@@ -8,7 +8,7 @@ const { PoolLease } = require('./pool-lease');
 /** The connection on which all loops of a pool listen; it is replaced if it is lost. */
 class Listening {
   #hasListened = false;
-  #isKept = false; // a pooler keeps the session
+  #keepsSession = false; // a pooler does, says the caller
   #keep; // see keeperOf
   #lease;
 
@@ -40,12 +40,12 @@ class Listening {
 
   #say(command, channel, { session, signal } = {}) {
     const isNew = command === 'LISTEN';
-    this.#isKept ||= session === true;
+    this.#keepsSession ||= session === true;
     if (!isNew && this.channels.names.length === 0) return this.close();
     if (!isNew && this.#lease.stats.connected === 0) return undefined; // the next connection does not listen on it
     const work = (scope, client) =>
       isNew
-        ? listenOn(client, [channel], { session: this.#isKept, signal })
+        ? listenOn(client, [channel], { session: this.#keepsSession, signal })
         : client.query(`UNLISTEN ${quoted(channel)}`, [], { cache: false });
     return this.#lease.run('shared', { signal, idempotent: true }, work, ({ code }) => isNew && code !== '0A000');
   }
@@ -65,7 +65,7 @@ class Listening {
       channels.deliver(notification);
     });
     try {
-      await listenOn(client, channels.names, { session: this.#isKept });
+      await listenOn(client, channels.names, { session: this.#keepsSession });
     } catch (error) {
       // The waiting loops are rejected, or get another connection.
       if (error instanceof ConnectionError && error.code !== '0A000') return;

@@ -82,9 +82,9 @@ class Backlog {
   #look(before) {
     const { head, socket } = this.#pipeline;
     if (socket === null) return this.#pace();
-    const keepsOthers = each => head !== null && (isFollowed(head) || head.receiver?.target !== each);
+    const delaysOthers = each => head !== null && (isFollowed(head) || head.receiver?.target !== each);
     const targets = [...this.#targets].concat(this.#waiting ?? []);
-    const now = new Map(targets.map(each => [each, keepsOthers(each) ? each.unsent : NaN]));
+    const now = new Map(targets.map(each => [each, delaysOthers(each) ? each.unsent : NaN]));
     this.#stop = after(TAKING_LIMIT, () => this.#look(now));
     for (const [target, left] of now)
       if (left >= before.get(target)) target.giveUp(tookNothing(TAKING_LIMIT, 'other requests waited for it'));
