@@ -121,7 +121,7 @@ class Client extends Steps {
   /** A query before connect() waits for it, but not forever. */
   #expectConnect(pipeline) {
     if (this.state !== 'new' || this.#pipeline !== pipeline) return;
-    pipeline.lose('not connected: call connect() first', undefined, '08003');
+    pipeline.lose(undefined, 'not connected: call connect() first', '08003');
     this.#reset();
   }
 
@@ -208,9 +208,9 @@ class Client extends Steps {
    * Ends everything: rejects pending requests and emits events.
    * @param {Error|undefined} error none for an expected end
    * @param {string} message and code of the requests' errors
-   * @param {boolean} [unread] whether the server has carried out no request, although one may have been sent
+   * @param {boolean} [isUnread] whether the server has carried out no request, although one may have been sent
    */
-  #close(error, message, code, unread) {
+  #close(error, message, code, isUnread) {
     const connection = this.#connection;
     this.state = 'closed';
     this.#connection = null;
@@ -222,7 +222,7 @@ class Client extends Steps {
       connection.reader.stop();
       connection.socket.destroy();
     }
-    this.#pipeline.lose(message, error, code, unread);
+    this.#pipeline.lose(error, message, code, isUnread);
     this.#resolveClosed(error);
     if (error !== undefined && connection !== null && this.listenerCount('error') > 0) this.#emit('error', error);
     if (connection !== null) this.#emit('end');

@@ -107,8 +107,8 @@ class Transaction {
       settings: options.settings,
       refuseLasting,
       loop,
-      entered: this.#enter,
-      lost: (makeError, phase) => this.#lose(makeError(), phase)
+      onenter: this.#enter,
+      onlose: (makeError, phase) => this.#lose(makeError(), phase)
     });
     parent.pipeline.enter(this.scope);
   }
@@ -278,7 +278,7 @@ class Transaction {
 }
 
 /** SQLSTATEs of transactions that others have made fail: serialization_failure, deadlock_detected. */
-const TRANSIENT = new Set(['40001', '40P01']);
+const TRANSIENT = /^40(?:001|P01)$/;
 
 /** The attempts of one call of transaction(): more than one if a connection is lost, or others make its block fail. */
 class Attempts {
@@ -288,7 +288,7 @@ class Attempts {
   #options;
   #since = performance.now();
 
-  /** @param {function(Scope, object, function): Transaction} begin with the limits of an attempt */
+  /** @param {function(Scope, object, function): Transaction} begin with the options that are left for an attempt */
   constructor(lease, options, begin) {
     this.#lease = lease;
     this.#options = options;
@@ -304,9 +304,9 @@ class Attempts {
   /** Makes one attempt within the limits that are left; more if its connection is lost. */
   once() {
     this.#last = undefined;
-    const attempt = (parent, client, limits, refuseLasting) => {
-      throwIfAborted(limits);
-      this.#last = this.#begin(parent, limits, refuseLasting);
+    const attempt = (parent, client, left, refuseLasting) => {
+      throwIfAborted(left);
+      this.#last = this.#begin(parent, left, refuseLasting);
       return this.#last.performed;
     };
     return sendSeveral(this.#lease, this.#left, 'BEGIN', attempt, () => this.#mayRepeat());
@@ -327,7 +327,7 @@ class Attempts {
         return await this.once();
       } catch (error) {
         const reason = this.#last?.scope.failure; // other errors of the function, whatever their code, are none
-        const isTransient = TRANSIENT.has(reason?.code) && (error === reason || error?.cause === reason);
+        const isTransient = TRANSIENT.test(reason?.code) && (error === reason || error?.cause === reason);
         if (attempt >= this.#options.retries || !isTransient) throw error;
       }
       const pause = Math.min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** attempt) * (0.5 + Math.random() / 2);
@@ -361,10 +361,10 @@ class Attempts {
  * @param {object} options see TransactionOptions in index.d.ts
  */
 function transaction(lease, depth, sessionOf, work, options) {
-  const begin = (parent, limits, refuseLasting) => {
-    const begun = new Transaction(parent, depth, limits, refuseLasting);
+  const begin = (parent, left, refuseLasting) => {
+    const begun = new Transaction(parent, depth, left, refuseLasting);
     const session = sessionOf(begun);
-    begun.performed = begun.perform(() => runInside(begun.scope, () => work(session)), limits, session);
+    begun.performed = begun.perform(() => runInside(begun.scope, () => work(session)), left, session);
     return begun;
   };
   const attempts = new Attempts(lease, options, begin);
@@ -377,8 +377,8 @@ function transaction(lease, depth, sessionOf, work, options) {
  * @returns {Portal|Promise<Portal>} a promise if a connection has to be found first
  */
 function openPortal(lease, text, values, options, name) {
-  const openIn = (scope, client, limits, refuseLasting) =>
-    openPortalIn(scope, text, values, options, name, limits, refuseLasting);
+  const openIn = (scope, client, left, refuseLasting) =>
+    openPortalIn(scope, text, values, options, name, left, refuseLasting);
   if (lease.sendsIn !== null) return openIn(lease.sendsIn);
   return new Promise((resolve, reject) => {
     sendSeveral(lease, { signal: options.signal }, text, (...given) => {
@@ -391,7 +391,7 @@ function openPortal(lease, text, values, options, name) {
 
 /**
  * Opens a portal in the block of its scope, or else in a transaction of its own, which ends with it.
- * @param {object} [limits] with `settings`, which only a block of its own has, as `refuseLasting`
+ * @param {object} [left] with `settings`, which only a block of its own has, as `refuseLasting`
  */
 function openPortalIn(parent, text, values, options, name, { settings } = NO_OPTIONS, refuseLasting) {
   const { active, rootInBlock } = parent.pipeline.scopes;

@@ -90,13 +90,14 @@ class Connection {
 
   /** Whether a long result or a cancel holds it up, or it is silent after a request was given up. */
   get isHeld() {
-    return this.pipeline.held || this.pipeline.givenUpAt !== 0;
+    return this.pipeline.holds > 0 || this.pipeline.givenUpAt !== 0;
   }
 
   /** @type {Sink|undefined} whose target has not taken what was sent of a long result, which therefore holds it */
   get reader() {
-    const { head, held } = this.pipeline;
-    return held && this.isShared && head?.pending && head.receiver?.target?.unsent > 0 ? head.receiver : undefined;
+    const { head, holds } = this.pipeline;
+    const holdsUp = holds > 0 && this.isShared && head?.pending && head.receiver?.target?.unsent > 0;
+    return holdsUp ? head.receiver : undefined;
   }
 
   /** Milliseconds for which a query waits behind others rather than for a connection. */
@@ -148,9 +149,9 @@ class Connection {
   /** Measures the round trip with the first query: a console that takes no Sync is asked by simpleQuery alone. */
   #ping(now) {
     this.#isMeasured = true;
-    const { held, maxPipeline } = this.pipeline;
+    const { holds, maxPipeline } = this.pipeline;
     // No rule needs it, a request would wait for it, or the server has closed the connection.
-    if (this.#isOnly || held || maxPipeline < Infinity || !this.isOpen) return;
+    if (this.#isOnly || holds > 0 || maxPipeline < Infinity || !this.isOpen) return;
     ping(this.pipeline).then(
       () => this.#measured(performance.now() - now),
       () => {}

@@ -49,8 +49,8 @@ function refuseLasting(text) {
   }
 }
 
-/** The options of work with the limits that are left. */
-function limitsOf(options, since) {
+/** What is left of the options: `waited` is the part of the time limit that has passed. */
+function leftOf(options, since) {
   const waited = since && performance.now() - since;
   return waited > 1 ? { ...options, waited } : options;
 }
@@ -95,7 +95,7 @@ class PoolLease extends Connections {
   }
 
   /**
-   * See Scope.run. Work also gets the connection's client, the limits that are left, and what a transaction or cursor of
+   * See Scope.run. Work also gets the connection's client, what is left of the options, and what a transaction or cursor of
    * a pool refuses.
    * @param {string} [text] of a query that may share a connection: the pool learns how long the server needs for it
    * @param {string} need also 'connection': like 'session', but a transaction block may be left open
@@ -119,7 +119,7 @@ class PoolLease extends Connections {
         const { client, pipeline } = connection;
         try {
           const refuse = need === 'owned' ? refuseLasting : undefined;
-          const working = work(client[LEASE], client, limitsOf(options, since), refuse);
+          const working = work(client[LEASE], client, leftOf(options, since), refuse);
           use.submitted?.();
           const result = await working;
           use.isAnswered = known !== undefined;

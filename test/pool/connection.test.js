@@ -72,18 +72,18 @@ describe('A connection of a pool', () => {
     const it = await connection();
     const { pipeline } = it;
     const receiver = { target: { unsent: 1 } };
-    const readerOf = (held, pending, unsent) => {
+    const readerOf = (holds, pending, unsent) => {
       receiver.target.unsent = unsent;
-      it.pipeline = { held, head: { pending, receiver } };
+      it.pipeline = { holds, head: { pending, receiver } };
       return it.reader;
     };
-    assert.equal(readerOf(true, true, 1), receiver);
-    for (const [held, pending, unsent] of [
-      [false, true, 1], // others are sent behind it
-      [true, false, 1], // it was given up
-      [true, true, 0] // the server is slow, not the reader
+    assert.equal(readerOf(1, true, 1), receiver);
+    for (const [holds, pending, unsent] of [
+      [0, true, 1], // others are sent behind it
+      [1, false, 1], // it was given up
+      [1, true, 0] // the server is slow, not the reader
     ])
-      assert.ok(!readerOf(held, pending, unsent), `${held} ${pending} ${unsent}`);
+      assert.ok(!readerOf(holds, pending, unsent), `${holds} ${pending} ${unsent}`);
     it.pipeline = pipeline;
   });
 

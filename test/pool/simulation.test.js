@@ -86,7 +86,7 @@ const virtualClient = (time, trip) =>
       const rest = {
         pending: 0,
         reads: 0,
-        held: false,
+        holds: 0,
         givenUpAt: 0,
         silentSince: 0,
         maxPipeline: Infinity,

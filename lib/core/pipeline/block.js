@@ -36,7 +36,7 @@ class EndRequest extends SimpleRequest {
 function rollBack(pipeline) {
   const request = new EndRequest('ROLLBACK', true, true);
   const answered = request.open(pipeline.scopes.root).catch(error => pipeline.events.lost(error));
-  if (pipeline.held) pipeline.scopes.root.unshift(request);
+  if (pipeline.holds > 0) pipeline.scopes.root.unshift(request);
   else pipeline.send(request);
   return answered;
 }

@@ -84,8 +84,6 @@ const noteCancelled = error => cancelled.add(error);
 /** Whether cancel() has made an error, or its cause, so that a rejection with it needs no handler. */
 const isCancelled = error => cancelled.has(error) || (error?.cause instanceof Error && cancelled.has(error.cause));
 
-const nothing = () => {};
-
 /**
  * Hands out a promise of what is more than a request. Its error shows the function that awaits it. If cancel() makes it
  * reject, it needs no handler.
@@ -102,7 +100,7 @@ function handOut(promise, called, runsCode = false) {
     } catch (error) {
       if (shown.has(error) && runsCode) addAwaiting(error, handingOut);
       else if (shown.has(error) || isOurs(error)) showAwaiting(error, handingOut, called);
-      if (isCancelled(error)) handedOut.catch(nothing);
+      if (isCancelled(error)) handedOut.catch(() => {});
       throw error;
     }
   }

@@ -99,9 +99,14 @@ class Flight extends Command {
     this.partial = command;
   }
 
-  /** Whether it was given up after it was sent. The server is asked to cancel it when its answer is the next one. */
+  /** Of what is not over: whether it was given up after it was sent. The server is asked to cancel it when its answer is the next one. */
   get givenUp() {
     return this.resolve === null && this.state !== State.Waiting && !this.internal;
+  }
+
+  /** The text that its error is about. */
+  textOf(error) {
+    return this.text;
   }
 
   settle(error = this.error, result = this.result) {
@@ -110,7 +115,7 @@ class Flight extends Command {
     this.error = error;
     this.resolve = null;
     this.unwatch?.();
-    if (error !== undefined) withQuery(error, this.queries?.[error.index]?.text ?? this.text);
+    if (error !== undefined) withQuery(error, this.textOf(error));
     const { pipeline } = this.scope;
     if (error === undefined && pipeline.rejecting === 0) resolve(result);
     else {

@@ -6,10 +6,9 @@ const { again } = require('./errors');
 const FIRST_PAUSE = 50;
 const LONGEST_PAUSE = 1000;
 
-/** Whether another pending request was sent behind one. @param {Request|null} request */
+/** Whether another pending request was sent behind one. @param {Flight} request */
 function isFollowed(request) {
-  for (let next = request?.next ?? null; next !== null; next = next.next)
-    if (next.pending && !next.internal) return true;
+  for (let { next } = request; next !== null; next = next.next) if (next.pending && !next.internal) return true;
   return false;
 }
 

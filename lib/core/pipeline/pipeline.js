@@ -42,7 +42,7 @@ class Pipeline {
 
   #isBounded = true; // several requests at once are sent only where that is known to be safe
   #proof; // a request that finds out whether it is
-  #early; // see `share`
+  #submitEarly; // see `share`
   #isAnswering = false; // a part of the answer to the head has come
   #results; // see `results`
   #tail = null; // the last flight of the line; when that is empty, its text
@@ -176,10 +176,10 @@ class Pipeline {
     return false;
   }
 
-  /** @param {function(): Promise} [early] a pool's: resolves when it has submitted what is to go with the start */
-  share(common, early) {
+  /** @param {function(): Promise} [submitEarly] a pool's: resolves when it has submitted what is to go with the start */
+  share(common, submitEarly) {
     this.common = this.statements.common = common;
-    this.#early = early;
+    this.#submitEarly = submitEarly;
   }
 
   /**
@@ -230,7 +230,7 @@ class Pipeline {
     const { root } = this.scopes;
     // A pooler that needs a limit may drop what comes before its ReadyForQuery.
     if (!this.#isBounded && this.maxPipeline < Infinity) return null;
-    await this.#early?.();
+    await this.#submitEarly?.();
     this.isOpen = true; // for one request, since this may be a pooler
     while (root.first !== null && !(root.first instanceof Scope) && this.mayStart(root.first, root))
       this.#sendWaiting(root.shift());
@@ -304,11 +304,6 @@ class Pipeline {
     timer.unref?.();
   }
 
-  /** Whether a flight or a CancelRequest stops sending. */
-  get held() {
-    return this.holds > 0;
-  }
-
   /** @returns {{text: string|undefined}|null} the request that is being answered, else what the last one was */
   get last() {
     return this.head ?? this.#tail;
@@ -330,9 +325,9 @@ class Pipeline {
    * Ends the connection: calls back when everything sent is answered.
    * @param {function(): Error} refused makes the errors of later requests
    */
-  endAll(refused, entered) {
+  endAll(refused, onenter) {
     const { root } = this.scopes;
-    this.enter(new Scope(this, root, 'end()', { whenIdle: true, entered }));
+    this.enter(new Scope(this, root, 'end()', { whenIdle: true, onenter }));
     root.refuse(refused);
   }
 
@@ -351,7 +346,7 @@ class Pipeline {
     for (;;) {
       const entry = this.scopes.next();
       if (entry === null) break;
-      if (entry instanceof Scope) entry.entered();
+      if (entry instanceof Scope) entry.onenter();
       else this.#sendWaiting(entry);
     }
     if (this.#proof !== undefined && this.unanswered >= this.maxPipeline) this.prove();
@@ -428,9 +423,10 @@ class Pipeline {
 
   /** Asks the server to cancel what it is doing; resolves when it has taken the request. */
   async cancel() {
-    const { refused } = this.scopes.root;
-    if (this.socket === null && refused !== null) throw again(refused());
-    if (this.socket === null) throw new ConnectionError('not connected: await connect() first', { code: '08003' });
+    if (this.socket === null)
+      throw again(
+        this.scopes.root.refused?.() ?? new ConnectionError('not connected: await connect() first', { code: '08003' })
+      );
     const sent = this.events.cancel();
     const cancelling = sent.then(
       () => {
@@ -515,7 +511,7 @@ class Pipeline {
    * @param {Error} [cause] a TypeError of connect() is the error of the requests as well
    * @param {boolean} [isUnread] whether the server has carried out none of them, although some may have been sent
    */
-  lose(message, cause, code, isUnread = false) {
+  lose(cause, message, code, isUnread = false) {
     const failed = this.connection === undefined ? cause : undefined; // the error of connect()
     const LossError = failed instanceof TimeoutError ? TimeoutError : ConnectionError;
     const errors = (sent, what) =>
@@ -538,6 +534,7 @@ class Pipeline {
     }
     this.head = null;
     const since = Date.now();
+    // In the place of what end() may have refused with.
     this.scopes.root.refused = () =>
       new ConnectionError(
         `not connected since ${new Date(since).toISOString()}: ${message}; connect() connects again`,

@@ -221,11 +221,11 @@ class QueryRequest extends Flight {
   }
 
   canResend() {
-    return this.stale && this.isKept;
+    return this.stale && this.hasValues;
   }
 
   /** Whether its values are there, to be sent again: many bytes are not kept, and neither is what was given up. */
-  get isKept() {
+  get hasValues() {
     return this.values !== null;
   }
 

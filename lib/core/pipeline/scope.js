@@ -12,13 +12,13 @@ const IN_ANOTHER = 'cannot begin in the block that a query has begun: end that f
 const nothing = () => {};
 
 /** The life of a scope, in this order. */
-const Phase = Object.freeze({
+const Phase = {
   WAITING: 0, // in the queue of its parent
   OPEN: 1, // it owns the connection, or a scope inside it does
   COMMITTING: 2, // commit() or RELEASE was submitted, whose answer decides whether a savepoint is rolled back
   ENDING: 3, // its end was submitted: it is left as soon as everything in it was sent
   OVER: 4
-});
+};
 
 /**
  * A queue of requests that wait in the client because something else owns the connection. An entered scope owns it: a
@@ -38,15 +38,15 @@ class Scope {
    * @param {Settings} [options.settings] by default the parent's
    * @param {function(string)} [options.refuseLasting] throws for a text that would outlive it; by default the parent's
    * @param {string} [options.loop] the query of a cursor, whose loop may wait for what waits behind it
-   * @param {function()} [options.entered] called when the scope owns the connection
-   * @param {function(function(): Error, number)} [options.lost] called with a maker of errors and the phase if the
+   * @param {function()} [options.onenter] called when the scope owns the connection
+   * @param {function(function(): Error, number)} [options.onlose] called with a maker of errors and the phase if the
    *   scope ends without being left
    */
   constructor(
     pipeline,
     parent,
     name,
-    { whenIdle = false, block = false, begin, settings, refuseLasting, loop, entered = nothing, lost = nothing } = {}
+    { whenIdle = false, block = false, begin, settings, refuseLasting, loop, onenter = nothing, onlose = nothing } = {}
   ) {
     /** @type {Scope|null} of a lease: where a session sends at once; null if the lease has to find a scope first */
     this.sendsIn = this;
@@ -61,8 +61,8 @@ class Scope {
     this.block = block;
     /** @type {string|undefined} until it was sent */
     this.begin = begin;
-    this.entered = entered;
-    this.lost = lost;
+    this.onenter = onenter;
+    this.onlose = onlose;
     /**
      * @type {(function(): Error)|null} makes the errors of new requests; waiting ones continue unless the scope was
      * left
@@ -123,8 +123,8 @@ class Scope {
    *   'session': it may also change settings, which a pool resets
    * @param {object} options the caller's; a pool reads `signal`, `statement_timeout`, `idempotent`, and calls
    *   `onwait` with a function that ends the wait for a connection with an error
-   * @param {function(Scope, Client, object): Promise} work gets the options as well; a pool may call it again after a
-   *   loss
+   * @param {function(Scope, Client, object): Promise} work also gets what is left of the options; a pool may call it again after
+   *   a loss
    * @param {function(Error): boolean|Promise<boolean>} [mayRepeat] whether that is possible. A pool repeats what was
    *   not sent and, with `idempotent`, what was
    */
@@ -191,7 +191,7 @@ class Scopes {
     this.active = this.root;
   }
 
-  /** @param {Request} [request] one that ends the scope's block is accepted until the scope was left */
+  /** @param {Flight} [request] one that ends the scope's block is accepted until the scope was left */
   check(scope, request) {
     if (scope.refused !== null && (scope.isOver || !request?.endsScope))
       throw withQuery(again(scope.refused(), this.check), request?.text);
@@ -280,7 +280,7 @@ class Scopes {
   /** @param {function(): Error} makeError for what waits in it, and for later requests */
   #setOver(scope, makeError) {
     scope.phase = Phase.OVER;
-    scope.entered = scope.lost = nothing; // code that was started inside a transaction keeps its scope, see inside.js
+    scope.onenter = scope.onlose = nothing; // code that was started inside a transaction keeps its scope, see inside.js
     scope.refuse(makeError);
     this.rejectWaiting(scope, makeError);
   }
@@ -295,9 +295,9 @@ class Scopes {
 
   /** Ends a scope that did not ask for it, and tells its owner. */
   #lose(scope, makeError) {
-    const { lost, phase } = scope;
+    const { onlose, phase } = scope;
     if (!scope.isOver) this.#setOver(scope, makeError);
-    lost(makeError, phase);
+    onlose(makeError, phase);
   }
 
   /**

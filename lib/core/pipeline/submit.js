@@ -26,7 +26,7 @@ function submitIn(request, scope, options) {
   if (!request.pending) return promise;
   const isSent = () => request.state !== State.Waiting;
   const reason = () =>
-    isSent() ? '' : scopes.active !== scope ? `: it waited for ${scopes.active.name}` : pipeline.held ? IN_FRONT : '';
+    isSent() ? '' : scopes.active !== scope ? `: it waited for ${scopes.active.name}` : pipeline.holds ? IN_FRONT : '';
   request.unwatch = watchLimits(options, error => giveUp(request, error), tooLong('query', reason), isSent);
   return promise;
 }
@@ -37,14 +37,13 @@ const needOf = ({ alone }) => (alone ? 'owned' : 'shared');
 /**
  * Sends a request in a scope of a session's lease.
  * @param {string} need see Scope.run
- * @param {function(): Request} make makes the request, again after a loss
+ * @param {function(): Flight} make makes the request, again after a loss
  * @param {string} [text] see PoolLease.run
  * @param {function(Error): boolean} [mayRepeat] see Scope.run
  */
 function send(lease, need, options, make, text, mayRepeat) {
   if (lease.sendsIn !== null) return submitIn(make(), lease.sendsIn, options);
-  const run = next =>
-    lease.run(need, options, (scope, client, limited) => submitIn(next(), scope, limited), mayRepeat, text);
+  const run = next => lease.run(need, options, (scope, client, left) => submitIn(next(), scope, left), mayRepeat, text);
   return channel.hasSubscribers ? traceCall(make, run) : run(make);
 }
 

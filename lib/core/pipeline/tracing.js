@@ -169,8 +169,8 @@ function traceControls({ commands }, pipeline) {
 
 /**
  * Publishes a call whose connection has to be found first.
- * @param {function(): Request} make see `send`
- * @param {function(function(): Request): Promise} run
+ * @param {function(): Flight} make see `send`
+ * @param {function(function(): Flight): Promise} run
  */
 function traceCall(make, run) {
   let first = make();

@@ -74,6 +74,10 @@ class BatchRequest extends Flight {
     return this.queries.map(({ text }) => text).join('; ');
   }
 
+  textOf({ index }) {
+    return this.queries[index]?.text ?? this.text;
+  }
+
   snapshot() {
     mapQueries(this.queries, query => query.snapshot());
   }
@@ -105,7 +109,7 @@ class BatchRequest extends Flight {
     } = this;
     return (
       queries[index]?.canResend() &&
-      queries.every(query => query.isKept) &&
+      queries.every(query => query.hasValues) &&
       queries.slice(0, index).every(({ receiver: { cmd } }) => UNDONE.has(cmd))
     );
   }

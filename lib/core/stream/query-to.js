@@ -90,7 +90,7 @@ function encoderOf(options, text, common) {
 
 /**
  * Runs a query when the target is the first one, and waits until the target has taken the result.
- * @param {function(): Request} make makes the request, again after a loss
+ * @param {function(): Flight} make makes the request, again after a loss
  * @param {object} options those of queryTo or of query, see finish
  * @throws {TypeError} for a wrong value
  */

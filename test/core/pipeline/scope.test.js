@@ -81,7 +81,7 @@ describe('The scopes of a connection', () => {
   it('refuse a block inside one that a query has begun, and queries go on', () => {
     const { next, root, scope } = make();
     const errors = [];
-    root.push(scope('block', { block: true, lost: error => errors.push(error().message) }));
+    root.push(scope('block', { block: true, onlose: error => errors.push(error().message) }));
     root.push(entry('query'));
     assert.equal(next('T').name, 'query');
     assert.deepEqual(errors, [
@@ -120,7 +120,7 @@ describe('The scopes of a connection', () => {
     root.push(owner);
     assert.equal(next(), owner);
     owner.push(entry('inside'));
-    owner.push(scope('nested', { lost: next => lost.push(next().message) }, owner));
+    owner.push(scope('nested', { onlose: next => lost.push(next().message) }, owner));
     const over = new Error('over');
     assert.equal(scopes.leave(owner, over), true);
     assert.equal(scopes.leave(owner, new Error('again')), false);
@@ -163,8 +163,8 @@ describe('The scopes of a connection', () => {
   it('are all lost with the connection', () => {
     const { scopes, next, root, scope, settled } = make();
     const lost = [];
-    const entered = scope('entered', { lost: () => lost.push('entered') });
-    const block = scope('block', { whenIdle: true, block: true, lost: () => lost.push('block') });
+    const entered = scope('entered', { onlose: () => lost.push('entered') });
+    const block = scope('block', { whenIdle: true, block: true, onlose: () => lost.push('block') });
     root.push(entered);
     next();
     entered.push(entry('inside'));

@@ -299,7 +299,7 @@ describe('Sink', () => {
     const pieces = [];
     const target = { queued: 0, write: piece => pieces.push(piece.length), wait() {} };
     const sink = new Sink(target, protocol);
-    const pipeline = { head: { holdUntilOver() {} }, results: make => make() };
+    const pipeline = { head: { holdUntilOver() {}, next: null }, results: make => make() };
     sink.start(null, 0, pipeline);
     const chunk = Buffer.alloc(65536);
     for (let i = 0; i < 20; i++) {
@@ -318,7 +318,7 @@ describe('Sink', () => {
   it('leaves what the next result writes to the block of the connection alone, whenever it is over', async () => {
     const pieces = [[], []];
     let backlog;
-    const pipeline = { socket: null, head: { holdUntilOver() {} }, results: make => (backlog ??= make()) };
+    const pipeline = { socket: null, head: { holdUntilOver() {}, next: null }, results: make => (backlog ??= make()) };
     const [first, second] = pieces.map(
       list => new Sink({ queued: 0, write: piece => list.push(Buffer.from(piece)) }, protocol)
     );
@@ -350,7 +350,7 @@ describe('Sink', () => {
           told.push('resume');
         }
       },
-      head: { holdUntilOver() {} },
+      head: { holdUntilOver() {}, next: null },
       results: make => make()
     };
     const sink = new Sink({ queued: Infinity, write: () => false, wait() {} }, protocol, 0);
@@ -371,7 +371,7 @@ describe('The result of a request that is sent again, since its statement was st
     const told = [];
     const socket = { pause: () => told.push('pause'), resume: () => told.push('resume') };
     let backlog;
-    const pipeline = { socket, head: { holdUntilOver() {} }, results: make => (backlog ??= make()) };
+    const pipeline = { socket, head: { holdUntilOver() {}, next: null }, results: make => (backlog ??= make()) };
     const sink = new Sink({ queued: Infinity, write: () => false, wait() {} }, protocol, 0);
     const row = dataRow('a');
     sink.start(null, 0, pipeline);
