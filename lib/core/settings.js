@@ -96,12 +96,13 @@ class Settings {
     // be undone.
     if (this.depth > 0) {
       const all = this.#each(
-        (kept, i) => `set_config('${kept}', '=' || coalesce(current_setting($${2 * i + 1}, true), ''), true), ${set(i)}`
+        (before, i) =>
+          `set_config('${before}', '=' || coalesce(current_setting($${2 * i + 1}, true), ''), true), ${set(i)}`
       );
       return [`SELECT ${all}`, values];
     }
     const { length } = values;
-    const text = TEXTS[length] ?? `SELECT ${this.#each((kept, i) => set(i))}`;
+    const text = TEXTS[length] ?? `SELECT ${this.#each((before, i) => set(i))}`;
     if (length <= 2 * MOST) TEXTS[length] = text;
     return [text, values];
   }
@@ -114,9 +115,9 @@ class Settings {
   /** Puts them back behind a request of the scope, the last one first: two names may be of one setting. */
   putBack(scope) {
     const names = this.values.filter((_, index) => index % 2 === 0);
-    const putBack = (kept, i) =>
-      `pg_catalog.set_config($${i + 1}, pg_catalog.substr(pg_catalog.current_setting('${kept}'), 2), true), ` +
-      `pg_catalog.set_config('${kept}', '', true)`;
+    const putBack = (before, i) =>
+      `pg_catalog.set_config($${i + 1}, pg_catalog.substr(pg_catalog.current_setting('${before}'), 2), true), ` +
+      `pg_catalog.set_config('${before}', '', true)`;
     const text = `SELECT ${this.#each(putBack).reverse()}
       WHERE pg_catalog.current_setting('quickgres.before_${this.depth}_0', true) OPERATOR(pg_catalog.<>) ''`;
     const request = new InternalQuery(text, names, PLAIN, DISCARD);
