@@ -999,6 +999,28 @@ describe('The connections of a pool', () => {
       }
     });
 
+    it('are opened side by side again when one has answered', async () => {
+      const proxy = await startProxy({ target: await sharedServer() });
+      const pool = await opened({ size: 4 }, { host: proxy.host, port: proxy.port });
+      await pool.query('SELECT 1');
+      let failures = 0;
+      pool.on('error', () => failures++);
+      proxy.refuse();
+      proxy.cut();
+      await until(() => pool.stats.connected === 0);
+      const waiting = pool.query('SELECT 1');
+      await until(() => failures >= 2);
+      proxy.accept();
+      await waiting;
+      let begun = 0;
+      pool.on('connect', () => begun++);
+      const works = Array.from({ length: 3 }, () => pool.transaction(tx => tx.query('SELECT 1')));
+      assert.equal(begun, 2); // beside the one that is open
+      await Promise.all(works);
+      await pool.end();
+      await proxy.stop();
+    });
+
     it('are tried one at a time, with pauses, however many ask', async () => {
       const proxy = await startProxy({ target: await sharedServer() });
       let attempts = 0;
