@@ -1280,6 +1280,7 @@ const LOGINS = {
 describe('The start of a pool', () => {
   let server;
   let proxy;
+  let holder;
 
   before(async () => {
     const secret = { password: 'secret' };
@@ -1288,15 +1289,24 @@ describe('The start of a pool', () => {
       users: { trust: {}, password: secret, scram: secret, nobody: secret },
       hba: [...hba, 'host all all all scram-sha-256']
     });
-    proxy = await startProxy({ target: server, delay: 40 });
+    proxy = await startProxy({ target: server, delay: 10 });
+    holder = await server.session();
+    await holder.query('CREATE TABLE held AS SELECT 1; GRANT SELECT ON held TO PUBLIC');
   });
 
   after(async () => {
+    holder?.close();
     await proxy?.stop();
     await server?.stop();
   });
 
   const config = more => ({ host: proxy.host, port: proxy.port, database: 'postgres', password: 'secret', ...more });
+
+  /** On how many connections a query waits for the table. */
+  const waiting = async () =>
+    Number(
+      (await holder.query("SELECT count(*) AS n FROM pg_locks WHERE relation = 'held'::regclass AND NOT granted"))[0].n
+    );
 
   table(
     'takes as many round trips as that of a client',
@@ -1308,10 +1318,15 @@ describe('The start of a pool', () => {
     },
     async (open, [count, at], login, method) => {
       const require_auth = method === 'named' ? login.method : 'none,password,scram-sha-256';
+      // No connection has an answer before all are asked, however long one of them takes to open.
+      await holder.query('BEGIN; LOCK held');
       const before = proxy.connections.length;
       const session = open(config({ sslmode: 'disable', user: login.user, require_auth }));
       if (session instanceof Client) session.connect();
-      const asked = Array.from({ length: count }, (_, i) => session.query('SELECT $1::int AS i', [i]));
+      const asked = Array.from({ length: count }, (_, i) => session.query('SELECT $1::int AS i FROM held', [i]));
+      const connected = session instanceof Client ? 1 : Math.min(count, 10);
+      await until(async () => (await waiting()) === connected, 'all connections to be asked');
+      await holder.query('COMMIT');
       for (const [i, { rows }] of (await Promise.all(asked)).entries()) assert.equal(rows[0].i, i);
       const flights = Math.max(...proxy.connections.slice(before).map(({ stats }) => stats.flights.toServer));
       session.destroy();
