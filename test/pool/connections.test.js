@@ -999,6 +999,16 @@ describe('The connections of a pool', () => {
       }
     });
 
+    it('are tried at once for a request behind the first attempt, which is not repeated', async () => {
+      const pool = await opened({}, { host: '127.0.0.1', port: 1 });
+      await assert.rejects(pool.query('SELECT 1'), { code: 'ECONNREFUSED' });
+      let begun = 0;
+      pool.on('connect', () => begun++);
+      const again = assert.rejects(pool.query('SELECT 1'), { code: 'ECONNREFUSED' });
+      assert.equal(begun, 1);
+      await again;
+    });
+
     it('are opened side by side again when one has answered', async () => {
       const proxy = await startProxy({ target: await sharedServer() });
       const pool = await opened({ size: 4 }, { host: proxy.host, port: proxy.port });
