@@ -87,9 +87,9 @@ class Target {
     this.given = given;
     this.stream = given;
     this.#stallTimeout = stallTimeout;
-    if (given !== null && typeof given === 'object' && typeof given.getWriter === 'function') {
+    if (typeof given?.getWriter === 'function') {
       this.stream = fromWeb(given);
-    } else if (!given || typeof given.write !== 'function' || typeof given.on !== 'function') {
+    } else if (typeof given?.write !== 'function' || typeof given.on !== 'function') {
       throw new TypeError(`the target must be a writable stream, not ${kindOf(given)}`);
     } else if (this.isHttp2) {
       // An Http2ServerResponse emits 'finish' even if it was cut off; the stream behind it does not.
@@ -100,7 +100,7 @@ class Target {
   }
 
   get isHttp2() {
-    return this.given.createPushResponse !== undefined && this.given.stream !== undefined && !isWrapped(this.given);
+    return Boolean(this.given.createPushResponse && this.given.stream && !isWrapped(this.given));
   }
 
   /**
@@ -177,9 +177,14 @@ class Target {
     return isReady;
   }
 
-  /** Calls a method of the stream as the request's code. */
+  /** Calls a method of the stream as the request's code. If `_write` throws, a stream of Node.js calls back no more. */
   #run(method, first, second) {
-    return this.#context.runInAsyncScope(method, this.stream, first, second);
+    try {
+      return this.#context.runInAsyncScope(method, this.stream, first, second);
+    } catch (error) {
+      this.giveUp(error);
+      throw error;
+    }
   }
 
   /** Lets the backlog count a piece that was not taken. A replaced `write` may drop callbacks. */
@@ -327,7 +332,7 @@ class Target {
     const { headersSent, chunkedEncoding, socket } = this.given;
     // With HTTP/1.0 a body ends with its connection: behind a FIN it would count as whole. Only TCP has a reset.
     if (headersSent && chunkedEncoding === false && socket?._handle?.reset) socket.resetAndDestroy();
-    this.#run(this.stream.destroy, error);
+    this.#context.runInAsyncScope(this.stream.destroy, this.stream, error);
   }
 }
 

@@ -152,14 +152,15 @@ describe('The backlog of a connection', () => {
 
   it('does not give up the target of the only request', () => {
     const target = { unsent: 5, giveUp: () => assert.fail() };
-    const head = { next: null, receiver: { target } };
-    const backlog = new Backlog({ maxBuffered: 1, head, socket: { pause() {} } });
+    const pipeline = { maxBuffered: 1, head: { next: null, receiver: { target } }, socket: { pause() {} } };
+    const backlog = new Backlog(pipeline);
     mock.timers.enable({ apis: ['setInterval', 'setTimeout'] });
     try {
       backlog.add(target, 10);
       for (let i = 0; i < 4; i++) mock.timers.tick(TAKING_LIMIT / 2);
     } finally {
       mock.timers.reset();
+      pipeline.socket = null; // it looks no more
     }
   });
 

@@ -573,6 +573,29 @@ describe('queryTo', () => {
       assert.ok(wire.stats.bytes.toClient < 5e8, `${wire.stats.bytes.toClient} bytes`);
     });
 
+    it('rejects at once with what its write throws, also for a second result, and keeps nobody waiting', async () => {
+      const broken = new Error('disk full');
+      const ways = {
+        query: (client, stream, text) => client.query(text, [], { stream }),
+        queryTo: (client, stream, text) => client.queryTo(stream, text),
+        'queryTo, end: false': (client, stream, text) => client.queryTo(stream, text, [], { end: false })
+      };
+      for (const [name, way] of Object.entries(ways))
+        for (const text of ['SELECT 1', ROWS]) {
+          const client = await connected();
+          const stream = new Writable({
+            write() {
+              throw broken;
+            }
+          });
+          stream.on('error', () => {});
+          for (const result of [1, 2]) {
+            await assert.rejects(way(client, stream, text), broken, `${name}, ${text}, ${result}`);
+            assert.equal((await client.query('SELECT 7 AS a')).rows[0].a, 7);
+          }
+        }
+    });
+
     it('rejects when it has all of the result, but was closed before it took it', async () => {
       const client = await connected();
       const target = slow();

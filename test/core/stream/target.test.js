@@ -34,6 +34,22 @@ describe('A target', () => {
     }
   });
 
+  it('is destroyed if its write or end throws, since a stream of Node.js then calls back no more', async () => {
+    const broken = new Error('broken');
+    const fail = () => {
+      throw broken;
+    };
+    for (const use of [target => target.write(Buffer.from('a')), target => target.end(Buffer.from('a'))]) {
+      const stream = new Writable({ write: fail });
+      stream.on('error', () => {});
+      const target = new Target(stream);
+      const gone = new Promise(resolve => target.watch(resolve));
+      assert.throws(() => use(target), broken);
+      assert.equal(await gone, broken);
+      assert.equal(stream.destroyed, true);
+    }
+  });
+
   it('has the error with which it was destroyed before anybody watched', () => {
     const broken = new Error('broken');
     assert.equal(new Target(new PassThrough().on('error', () => {}).destroy(broken)).error, broken);
