@@ -78,9 +78,9 @@ class Connection {
     return pending <= this.users && scopes.active === scopes.root;
   }
 
-  /** Whether it has no request. */
+  /** Whether it has no request, and none of an owner would meet what restores it. */
   get isIdle() {
-    return this.isShared && this.users === 0 && this.isClear;
+    return this.isShared && this.users === 0 && this.isClear && !this.#isRestoring;
   }
 
   /** Whether a listener of `connect` has asked something on it later, and no request will be told when that is over. */

@@ -24,6 +24,7 @@ const CHEAP = 0.5;
 /** How often a text must have been executed for each request that it goes behind. */
 const CAUTION = 4;
 
+const isIdle = each => each.isIdle;
 const isOpen = each => each.isOpen;
 const isOpening = each => each.isOpening;
 const isOwned = each => each.isOwned;
@@ -88,7 +89,7 @@ class Connections {
     return {
       size: this.#options.size,
       connected: this.#count(isOpen),
-      idle: this.#count(each => each.isIdle),
+      idle: this.#count(isIdle),
       owned: this.#count(isOwned),
       pending: this.#all.reduce((sum, { client }) => sum + client.pending, 0),
       waiting: this.#waiting.size,
@@ -428,7 +429,7 @@ class Connections {
 
   /** Closes unused connections, as the network may be dead: the next requests would find out. */
   doubt() {
-    for (const { client } of this.#all.filter(each => each.isIdle)) client.destroy();
+    for (const { client } of this.#all.filter(isIdle)) client.destroy();
   }
 
   /** Replaces each connection after its current requests. */

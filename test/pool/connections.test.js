@@ -311,6 +311,42 @@ describe('The connections of a pool', () => {
   });
 
   describe('that somebody owns', () => {
+    /** What would be a part of an owner's block, or fail in it. */
+    const OTHERS = {
+      query: pool => pool.query('SELECT 1'),
+      batch: pool => pool.batch(['SELECT 1']),
+      'with().query': pool => pool.with({ application_name: 'other' }).query('SELECT 1'),
+      transaction: pool => pool.transaction(tx => tx.query('SELECT 1'))
+    };
+
+    it('are theirs alone, also if they come when the answer to what was given up has just come', async () => {
+      for (const [what, ask] of Object.entries(OTHERS)) {
+        const pool = await opened({ size: 1 });
+        let only;
+        pool.on('connect', client => {
+          only = client;
+        });
+        await pool.query('SELECT 1');
+        const stop = new AbortController();
+        const asked = pool.query('SELECT pg_sleep(60)', [], { signal: stop.signal });
+        stop.abort();
+        await assert.rejects(asked, { name: 'AbortError' });
+        await only.sync();
+        let isInside = true;
+        let answered;
+        await pool.connection(async client => {
+          await client.query('BEGIN');
+          for (let i = 0; i < 5; i++) await new Promise(setImmediate);
+          answered = ask(pool).then(() => assert.equal(isInside, false, what));
+          answered.catch(() => {});
+          await client.query('SELECT 1');
+          await client.query('ROLLBACK');
+          isInside = false;
+        });
+        await answered;
+      }
+    });
+
     it('get no plain queries meanwhile, and one is left for these', async () => {
       const pool = await opened({ size: 3 });
       const release = await occupy(pool, 2);
