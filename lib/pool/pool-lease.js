@@ -95,8 +95,8 @@ class PoolLease extends Connections {
   }
 
   /**
-   * See Scope.run. Work also gets the connection's client, what is left of the options, and what a transaction or cursor of
-   * a pool refuses.
+   * See Scope.run. Work also gets the connection's client, what is left of the options, and what a transaction or
+   * cursor of a pool refuses.
    * @param {string} [text] of a query that may share a connection: the pool learns how long the server needs for it
    * @param {string} need also 'connection': like 'session', but a transaction block may be left open
    */

@@ -99,7 +99,10 @@ class Flight extends Command {
     this.partial = command;
   }
 
-  /** Of what is not over: whether it was given up after it was sent. The server is asked to cancel it when its answer is the next one. */
+  /**
+   * Of what is not over: whether it was given up after it was sent. The server is asked to cancel it when its answer is
+   * the next one.
+   */
   get givenUp() {
     return this.resolve === null && this.state !== State.Waiting && !this.internal;
   }

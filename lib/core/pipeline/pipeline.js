@@ -92,7 +92,7 @@ class Pipeline {
     this.givenUpAt = this.silentSince = 0;
     /** Whether a CancelRequest for the head is under way, see give-up.js. */
     this.cancelsHead = false;
-    /** @type {Promise|undefined} of the last CancelRequest while it is under way: resolves when its caller has had a turn */
+    /** @type {Promise|undefined} of the last CancelRequest under way: resolves when its caller has had a turn */
     this.cancelling = undefined;
     /** @type {Flight|undefined} the last one that cancel() may still reach */
     this.lastCancelled = undefined;
@@ -176,7 +176,7 @@ class Pipeline {
     return false;
   }
 
-  /** @param {function(): Promise} [submitEarly] a pool's: resolves when it has submitted what is to go with the start */
+  /** @param {function(): Promise} [submitEarly] a pool's: resolves when it has submitted what goes with the start */
   share(common, submitEarly) {
     this.common = this.statements.common = common;
     this.#submitEarly = submitEarly;

@@ -123,8 +123,8 @@ class Scope {
    *   'session': it may also change settings, which a pool resets
    * @param {object} options the caller's; a pool reads `signal`, `statement_timeout`, `idempotent`, and calls
    *   `onwait` with a function that ends the wait for a connection with an error
-   * @param {function(Scope, Client, object): Promise} work also gets what is left of the options; a pool may call it again after
-   *   a loss
+   * @param {function(Scope, Client, object): Promise} work also gets what is left of the options; a pool may call it
+   *   again after a loss
    * @param {function(Error): boolean|Promise<boolean>} [mayRepeat] whether that is possible. A pool repeats what was
    *   not sent and, with `idempotent`, what was
    */

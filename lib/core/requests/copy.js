@@ -85,7 +85,7 @@ class CopyInRequest extends CopyRequest {
 
   /**
    * @param {function()} agreed called when the server takes data
-   * @param {function()} [maySend] called when data may be sent: at once, but with `max_pipeline` when the server takes it
+   * @param {function()} [maySend] when data may be sent: at once, but with `max_pipeline` when the server takes it
    */
   constructor(text, agreed, maySend, receiver = new RowReader()) {
     super(text, receiver);
