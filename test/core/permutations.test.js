@@ -224,6 +224,8 @@ class Line {
     if (this.is.lost) return;
     const isRunning = ['slow', 'locked'].includes(this.waiting[0]);
     if (!isRunning && !this.is.cancelled) return;
+    // Its data may be with the server: the lock is not released before the answer to the cancel.
+    if (!isRunning) await until(() => this.client.pending <= this.waiting.length, `the cancel, of ${this.order}`);
     const text = 'SELECT wait_event_type AS event FROM pg_stat_get_activity($1)';
     const isWaiting = async () => (await this.observer.query(text, [this.client.processId])).rows[0].event === 'Lock';
     await until(
