@@ -13,6 +13,7 @@ const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
 const { parseArgs } = require('node:util');
+const { mocha } = require('../../package.json');
 const { seeded } = require('./kit');
 
 const ROOT = path.join(__dirname, '../..');
@@ -101,11 +102,13 @@ function copied() {
   return folder;
 }
 
-/** @returns {boolean} whether the tests pass */
+const FLAGS = mocha['node-option'].map(name => `--${name}`);
+
+/** @returns {boolean} whether the tests pass. Mocha's bin would run them in a child that outlives it when it is killed. */
 function passes(folder, tests, timeout) {
   const { status } = spawnSync(
     process.execPath,
-    [require.resolve('mocha/bin/mocha.js'), '--bail', '--exit', ...tests],
+    [...FLAGS, require.resolve('mocha/lib/cli/cli.js'), '--bail', '--exit', ...tests],
     { cwd: folder, stdio: 'ignore', timeout, killSignal: 'SIGKILL' }
   );
   return status === 0;
