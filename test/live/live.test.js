@@ -1,7 +1,7 @@
 'use strict';
 
 const assert = require('node:assert/strict');
-const { once } = require('node:events');
+const { getEventListeners, once } = require('node:events');
 const http = require('node:http');
 const http2 = require('node:http2');
 const net = require('node:net');
@@ -210,6 +210,9 @@ describe('Live', () => {
     await database.sql("UPDATE todos SET name = 'y' WHERE id = 3");
     live.changed();
     assert.deepEqual(await tagged.next(), ['A copy 0 2', 'D 3 y', 's']);
+    await database.sql("UPDATE todos SET name = 'z' WHERE id = 3");
+    await live.follow((async function* () {})()); // what came before its end may be lost
+    assert.deepEqual(await tagged.next(), ['A copy 0 2', 'D 3 z', 's']);
     assert.throws(() => live.changed(1), TypeError);
   });
 
@@ -352,6 +355,9 @@ describe('Live', () => {
       await change(`UPDATE todos SET name = '${i}.' WHERE id = 1`);
       assert.match((await quick.next()).at(-2), new RegExp(`^D 1 ${i}\\.`));
     }
+    const late = await reading(port);
+    await late.next(); // there is room for it, so the slow one stays
+    late.leave();
     slow.response.resume();
     let states = 0;
     for (let last = ''; !last.startsWith('D 1 30.'); states++) last = (await slow.next()).at(-2);
@@ -385,7 +391,7 @@ describe('Live', () => {
   });
 
   it('has room for max_readers and max_results', async () => {
-    const { url, port, errors } = await serving({
+    const { url, port, errors, answers } = await serving({
       max_readers: 2,
       max_results: 1,
       handler: (request, response, live) => live.respond(request, response, 'SELECT $1', [request.url])
@@ -394,8 +400,12 @@ describe('Live', () => {
     const reader = await reading(port, {}, '/a');
     await reader.next();
     assert.equal(await status('/b'), 500);
-    await (await reading(port, {}, '/a')).next();
+    const second = await reading(port, {}, '/a');
+    await second.next();
     assert.equal(await status('/a'), 500);
+    second.leave();
+    await Promise.any(answers);
+    await (await reading(port, {}, '/a')).next();
     assert.deepEqual(
       errors.map(([{ code, message }]) => [code, message]),
       [
@@ -407,7 +417,7 @@ describe('Live', () => {
   });
 
   it('has room for max_total_bytes: a new result gets 503, one that has grown is dropped, and what has left makes room', async () => {
-    const { url, port, change, live, errors } = await serving({
+    const { url, port, change, live, errors, answers } = await serving({
       max_total_bytes: 200000,
       handler: (request, response, live) =>
         live.respond(
@@ -426,6 +436,7 @@ describe('Live', () => {
       const readers = [await reading(port, {}, '/a'), await reading(port, {}, '/a')];
       for (const each of readers) await each.next();
       assert.deepEqual(await asked('/b'), [503, '5']);
+      assert.deepEqual(await answers.at(-1), { cmd: undefined, rowCount: 0, bytes: 0 });
       if (i % 2 === 0) await change("UPDATE todos SET name = repeat('y', 100000) WHERE id = 1");
       else for (const each of readers) each.leave();
       await Promise.all(readers.map(each => each.ended));
@@ -527,6 +538,7 @@ describe('Live', () => {
     const reader = await reading(port);
     await reader.next();
     await live.end();
+    assert.equal(live.size, 0); // all have left
     assert.equal(await reader.ended, 'end');
     await followed;
     assert.equal((await fetch(url, { headers: { accept: TYPE } })).status, 500);
@@ -563,8 +575,22 @@ describe('Live', () => {
     await Promise.all(
       Array.from({ length: idle }, () => served.pool.query('SELECT pg_sleep(0.01)', [], { alone: true }))
     );
-    return { ...served, silence: () => proxy.open.forEach(wire => wire.stall()) };
+    return { ...served, silence: () => proxy.open.forEach(wire => wire.stall()), reset: () => proxy.reset() };
   }
+
+  it('is asked for again if its connection is lost', async () => {
+    const { database, port, reset } = await distant();
+    const holder = await connected();
+    await holder.simpleQuery('BEGIN; LOCK todos');
+    const reader = reading(port);
+    const waiting = `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query = '${ALL}'`;
+    await until(async () => (await database.sql(waiting)).length === 1);
+    reset();
+    await holder.simpleQuery('COMMIT');
+    const { response, next } = await reader;
+    assert.equal(response.statusCode, 200);
+    assert.deepEqual(await next(), WHOLE);
+  });
 
   it('is asked for on a new connection when the one that listens was silent', async () => {
     shorten(Channels, 'silenceLimit', 20);
@@ -740,13 +766,19 @@ describe('Live', () => {
 
   it('ends a reader by the signal of its request', async () => {
     const controller = new AbortController();
-    const { port } = await serving({
+    const { port, answers } = await serving({
       handler: (request, response, live) => live.respond(request, response, ALL, [], { signal: controller.signal })
     });
     const reader = await reading(port);
     await reader.next();
+    const other = await reading(port);
+    other.leave();
+    await answers[1];
+    assert.equal(getEventListeners(controller.signal, 'abort').length, 1); // for all readers
     controller.abort();
     assert.equal(await reader.ended, 'end');
+    await answers[0];
+    assert.equal(getEventListeners(controller.signal, 'abort').length, 0);
     const live = new Live(await connected());
     const request = new Request('http://localhost/', { headers: { accept: TYPE } });
     await assert.rejects(live.respond(request, ALL, [], { signal: AbortSignal.abort() }), { name: 'AbortError' });

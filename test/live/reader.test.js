@@ -2,9 +2,10 @@
 
 const assert = require('node:assert/strict');
 const { setImmediate: turn } = require('node:timers/promises');
+const { Held } = require('../../lib/live/held');
 const { Reader } = require('../../lib/live/reader');
 const { NO_DATA } = require('../../lib/live/state');
-const { afterTest } = require('../support/hooks');
+const { afterTest, shorten } = require('../support/hooks');
 const { until } = require('../support/kit');
 
 /** As much of a Target as a reader uses; it takes a piece when `take()` is called, unless it is quick. */
@@ -34,6 +35,9 @@ function targetOf({ quick = true } = {}) {
     async end(bytes) {
       target.ended = true;
       if (bytes) target.written.push(bytes);
+    },
+    destroy(error) {
+      target.destroyed = error;
     },
     take: () => target.waits.shift()()
   };
@@ -65,7 +69,7 @@ describe('A reader', () => {
       'cache-control': 'no-store, no-transform',
       'x-accel-buffering': 'no'
     });
-    assert.equal(reader.bytes, 7);
+    assert.deepEqual([reader.bytes, target.waits.length], [7, 0]);
   });
 
   it('skips states while it is slow', async () => {
@@ -100,6 +104,41 @@ describe('A reader', () => {
     assert.equal(target.written.length, 2);
   });
 
+  it('is silent from its last piece on', async () => {
+    let silences = 0;
+    const timer = { unref: () => timer, refresh: () => silences++ };
+    shorten(global, 'setInterval', () => timer);
+    const reader = await readerOf(targetOf());
+    for (const name of ['a', 'b']) reader.show(stateOf(name));
+    assert.equal(silences, 2);
+  });
+
+  it('is cut off above the limit of memory if it has not taken everything, else sent away', async () => {
+    const held = new Held(1);
+    const state = stateOf('a');
+    const [ended, behind, newest, taken] = [false, false, false, true].map(quick => targetOf({ quick }));
+    const readers = [];
+    for (const target of [ended, behind, newest, taken]) {
+      readers.push(await readerOf(target, { ...OPTIONS, held }));
+      readers.at(-1).show(target === newest ? { ...state, bytes: Buffer.from('a') } : state);
+    }
+    readers[0].end(held.error);
+    for (const reader of readers.slice(1)) reader.cutIfBehind();
+    readers[3].end(held.error);
+    assert.deepEqual(
+      [ended, behind, newest, taken].map(target => [target.destroyed, target.ended]),
+      [
+        [held.error, undefined],
+        [held.error, undefined],
+        [undefined, undefined],
+        [undefined, true]
+      ]
+    );
+    assert.equal(held.bytes, 3); // the newest state's
+    newest.close();
+    assert.equal(held.bytes, 0);
+  });
+
   it('ends its timers when it leaves', async () => {
     const timers = [];
     const { setInterval: repeat, setTimeout: wait } = global;
@@ -119,7 +158,7 @@ describe('A reader', () => {
 
   it('is sent away at the end of its lifetime', async () => {
     const target = targetOf();
-    const reader = await readerOf(target, { keepalive: 1000, max_lifetime: 20 });
+    const reader = await readerOf(target, { keepalive: 1000, max_lifetime: 1 });
     reader.show(stateOf('a'));
     await reader.left;
     assert.deepEqual([text(target), target.ended], ['>a ', true]);
@@ -148,14 +187,16 @@ describe('A reader', () => {
     ).left;
   });
 
-  it('leaves with the error of its result if nothing was written, and without one later', async () => {
-    const [first, second] = [targetOf(), targetOf()];
-    const [none, some] = [await readerOf(first), await readerOf(second)];
+  it('leaves with the error of its result if nothing was written, else by the end of its response', async () => {
+    const [first, second, third] = [targetOf(), targetOf(), targetOf()];
+    const [none, some, early] = [await readerOf(first), await readerOf(second), await readerOf(third)];
     some.show(stateOf('a'));
     for (const reader of [none, some]) reader.end(new Error('no'));
+    early.end();
     await assert.rejects(none.left, { message: 'no' });
     await some.left;
-    assert.deepEqual([first.ended, second.ended], [undefined, true]);
+    await early.left;
+    assert.deepEqual([first.ended, second.ended, third.ended], [undefined, true, true]);
   });
 
   it('leaves with an error if other code has sent the headers', async () => {
