@@ -178,7 +178,7 @@ class Typing {
     if (Object.hasOwn(of, name)) return of[name];
     if (base) return this.#typeOf(base, of, isParam);
     if (labels) return labels.map(label => JSON.stringify(label)).join(' | ');
-    if (kind === 'c' && !isParam && oid >= OWN_TYPES) {
+    if (kind === 'c' && !isParam) {
       const types = (fields ?? []).map(
         ([field, type]) => `${JSON.stringify(this.#nameOf(field))}: ${this.#typeOf(type, COLUMNS, false)} | null`
       );

@@ -16,7 +16,7 @@ describe('The literals of a program', () => {
   it('are strings and templates, given to a method that takes SQL', () => {
     assert.deepEqual(
       textsOf(String.raw`
-      pool.query('SELECT 1'); pool?.query<{ a: () => Map<string, number> }>("SELECT '\u0041\x42\u{43}\
+      pool.query('SELECT 1'); pool?.query<{ a: () => Map<string, number> }>("SELECT '\u0041\x42\u{00000043}\
 '"); db.x.query?.(´SELECT 3´, []);
       for await (const row of tx.cursor('SELECT 4')) await client.queryTo(response, 'SELECT 5', [1]);
       client.startQuery('SELECT 6'); cache.keyOf('SELECT 7'); pool.copyTo('COPY t TO STDOUT'); pool.query('SELECT 8' as const);
@@ -66,6 +66,8 @@ describe('The literals of a program', () => {
     const twice = Array.from({ length: 20 }, (_, i) => `const A${i + 1} = ´\${A${i}}\${A${i}}´ as const;`).join(' ');
     const source = `const A0 = 'SELECT 1'; pool.query(A0); ${twice} pool.query(A20); /* no end pool.query('SELECT 2')`;
     assert.deepEqual(textsOf(source), ['SELECT 1']);
+    const longest = 'x'.repeat(1e6);
+    assert.deepEqual(textsOf(`const X = '${longest}'; pool.query(´\${X}´); pool.query(´\${X}x´)`), [longest]);
   });
 
   it('are templates whose expressions are constants, which have a literal type as well', () => {
@@ -98,8 +100,9 @@ describe('The literals of a program', () => {
       const a = /["'\x60[/'"]/.test(b) / 2; // pool.query('no')
       const jsx = <p title="it's">don't
         {pool.query('SELECT 1')}</p>; /* pool.query('no') */ query('no'); async query(x = 'no') {}
-      const s = "pool.query('no')"; x = { '}': '{', [´${'$'}{{ a: '}' }.a}´]: 1 }; return /'/.test(x) ? pool.query('SELECT 2') : 0;`),
-      ['SELECT 1', 'SELECT 2']
+      const s = "pool.query('no')"; x = { '}': '{', [´${'$'}{{ a: '}' }.a}´]: 1 }; return /'/.test(x) ? pool.query('SELECT 2') : 0;
+      ´${'$'}{{ a: 1 }.a, pool.query('SELECT 3')}´`),
+      ['SELECT 1', 'SELECT 2', 'SELECT 3']
     );
     assert.deepEqual(
       textsOf(String.raw`
