@@ -15,7 +15,7 @@ const sockets = require('../../lib/sockets');
 const { sql, withoutLiterals } = require('../../lib/sql');
 const { connected, sharedServer } = require('../support');
 const { endAfterTest, shorten } = require('../support/hooks');
-const { SESSIONS, table } = require('./kit');
+const { ENDS, SESSIONS, covered, table } = require('./kit');
 
 const { Client, RowParser, RowReader } = quickgres;
 const { Live } = live;
@@ -88,7 +88,7 @@ const OUT = 'COPY users TO STDOUT';
 const IN = 'COPY users FROM STDIN';
 const target = () => new PassThrough();
 
-/** The methods of a session: what takes options, and other wrong calls. */
+/** The methods of a session: what takes options, and other wrong calls; whether these throw, or reject. */
 const METHODS = {
   query: {
     options: (on, options) => on.query('SELECT 1', [], options),
@@ -114,7 +114,19 @@ const METHODS = {
     options: (on, options) => on.transaction(async tx => tx.query('SELECT 1'), options),
     wrong: on => [undefined, 5, null, 'x', {}].map(work => () => on.transaction(work))
   },
+  commit: {
+    options: (on, options) => on.transaction(tx => tx.commit('SELECT 1', [], options)),
+    wrong: on =>
+      [
+        ...NO_TEXT.map(text => [text]),
+        ...NO_VALUES.map(values => ['SELECT $1', values]),
+        [IN],
+        [OUT],
+        [sql`SELECT 1`, 5]
+      ].map(given => () => on.transaction(tx => tx.commit(...given)))
+  },
   with: {
+    throws: true,
     wrong: on =>
       [
         undefined,
@@ -133,6 +145,7 @@ const METHODS = {
       ].map(settings => () => on.with(settings))
   },
   cursor: {
+    throws: true,
     options: (on, options) => on.cursor('SELECT 1', [], options),
     wrong: on => [
       ...NO_TEXT.map(text => () => on.cursor(text)),
@@ -160,14 +173,17 @@ const METHODS = {
     ]
   },
   copyTo: {
+    throws: true,
     options: (on, options) => on.copyTo(OUT, options),
     wrong: on => [...NO_TEXT, 'SELECT 1', IN].map(text => () => on.copyTo(text))
   },
   copyFrom: {
+    throws: true,
     options: (on, options) => on.copyFrom(IN, options),
     wrong: on => [...NO_TEXT, 'SELECT 1', OUT].map(text => () => on.copyFrom(text))
   },
   listen: {
+    throws: true,
     options: (on, options) => on.listen('news', options),
     wrong: on => [undefined, null, 5, '', 'x\0', 'x'.repeat(64)].map(channel => () => on.listen(channel))
   }
@@ -195,14 +211,15 @@ function counting() {
 const isPlain = value =>
   value !== null && typeof value === 'object' && Object.getPrototypeOf(value) === Object.prototype;
 
-/** @returns {Promise<string|undefined>} what a call did, unless it was refused */
-async function acceptance(call) {
+/** @returns {Promise<string|undefined>} what a call did, unless it was refused: it throws, or rejects, if either is to be */
+async function acceptance(call, throws) {
   let given;
   try {
     given = call();
-    // What is wrong with a cursor, a stream or an iterable is thrown by the call.
     await Promise.race([given, sleep(300)]);
   } catch (error) {
+    const isThrown = given === undefined;
+    if (throws !== undefined && throws !== isThrown) return `it ${isThrown ? 'throws' : 'rejects'}`;
     if (error instanceof TypeError || error instanceof RangeError) return undefined;
     return `${error?.name}: ${error?.message}`;
   }
@@ -212,10 +229,10 @@ async function acceptance(call) {
 }
 
 /** Makes each wrong call, and names those that are not refused. */
-async function refuses(calls) {
+async function refuses(calls, throws) {
   const wrong = [];
   for (const [name, call] of calls) {
-    const why = await acceptance(call);
+    const why = await acceptance(call, throws);
     if (why !== undefined) wrong.push(`${name}: ${why}`);
   }
   assert.ok(wrong.length === 0, wrong.join('\n'));
@@ -238,12 +255,12 @@ async function wrongOptions(call) {
 table(
   'Wrong input is a TypeError or a RangeError before anything is sent:',
   { method: METHODS, session: SESSIONS },
-  async ({ options, wrong }, session) => {
+  async ({ options, wrong, throws = false }, session) => {
     const counts = counting();
     await session(async on => {
       const before = counts.sent;
       const calls = options === undefined ? [] : await wrongOptions(given => options(on, given));
-      await refuses([...calls, ...wrong(on).map((call, index) => [`wrong call ${index}`, call])]);
+      await refuses([...calls, ...wrong(on).map((call, index) => [`wrong call ${index}`, call])], throws);
       await turn();
       assert.equal(counts.sent, before, 'something was sent');
       assert.equal((await on.query('SELECT 1 AS one')).rows[0].one, 1);
@@ -477,6 +494,12 @@ describe('The tables of wrong input', () => {
     ...Object.keys(METHODS).map(name => `Session#${name}`),
     ...Object.keys(OTHERWISE).flatMap(names => names.split(', '))
   ]);
+
+  covered(Object.values(METHODS).flatMap(Object.values), {
+    'startQuery, getResults, connection': 'they are in the other table',
+    'copyData, copyDone, copyFail': 'they need an open COPY: test/core/requests/copy-in.test.js',
+    [ENDS]: 'they take nothing, or are in the other table'
+  });
 
   it('have a row for each public method, function and constructor', () => {
     const modules = [quickgres, pool, http, live, replication, sockets, { sql, withoutLiterals }, { ResponseCache }];
