@@ -1,9 +1,12 @@
 'use strict';
 
 const assert = require('node:assert/strict');
+const net = require('node:net');
+const { setTimeout: wait } = require('node:timers/promises');
 const { startServer } = require('pg-test-fixtures');
 const { Client } = require('../..');
 const { changes } = require('../../lib/replication');
+const { until } = require('../support/kit');
 const { table } = require('./kit');
 
 /** Milliseconds of each limit, and seconds that exceed it. */
@@ -52,6 +55,23 @@ describe('Time limits of the server', function () {
   after(async () => {
     writer?.destroy();
     await server?.stop();
+  });
+
+  it('do not end a connection that is idle while the names of types are asked for', async () => {
+    let opened = 0;
+    const { host, port } = server.config;
+    const socket = async () => {
+      if (opened++ === 1) await wait(1000 * LONGER); // that which asks
+      return net.connect(port, host);
+    };
+    const config = { ...server.config, options: options(), socket, decode: { 'public.items': String } };
+    const loop = changes(config, { publication: 'pub' });
+    const first = loop.next();
+    const isActive = async () => (await server.sql('SELECT FROM pg_replication_slots WHERE active')).length === 1;
+    await Promise.race([until(isActive), first]); // it rejects if the connection was ended
+    await server.sql('INSERT INTO items VALUES (0)');
+    assert.equal((await first).value.type, 'begin');
+    await loop.return();
   });
 
   table(
