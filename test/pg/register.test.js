@@ -31,7 +31,7 @@ describe('quickgres/pg/register', () => {
   /** Runs a program with the hooks, or without. @returns {{status: number, stdout: string, stderr: string}} */
   function run(name, text, args = ['--import', 'quickgres/pg/register'], cwd = folder) {
     write(name, text);
-    const { NODE_V8_COVERAGE, NODE_OPTIONS, ...env } = process.env;
+    const { NODE_OPTIONS, ...env } = process.env;
     return spawnSync(process.execPath, [...args, path.join(folder, name)], { cwd, env, encoding: 'utf8' });
   }
 

@@ -8,11 +8,9 @@ const { promisify } = require('node:util');
 const { startServer } = require('pg-test-fixtures');
 const { installed } = require('../support/folder');
 
-const { NODE_V8_COVERAGE, ...env } = process.env; // compilers are not what is tested
-
 /** Runs a program of the folder's; what it prints where it fails. */
 const run = (program, args, more) =>
-  promisify(execFile)(process.execPath, [program, ...args], { env: { ...env, ...more } }).then(
+  promisify(execFile)(process.execPath, [program, ...args], { env: { ...process.env, ...more } }).then(
     () => '',
     error => error.stdout + error.stderr
   );

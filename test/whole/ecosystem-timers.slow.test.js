@@ -9,8 +9,6 @@ const { promisify } = require('node:util');
 const { installed } = require('../support/folder');
 const { sharedServer } = require('../support');
 
-const { NODE_V8_COVERAGE, ...env } = process.env; // what is transformed is not what is tested
-
 describe('The ecosystem, replaced clocks', function () {
   this.timeout(120000);
   let folder, run;
@@ -20,7 +18,7 @@ describe('The ecosystem, replaced clocks', function () {
     run = (program, ...args) =>
       promisify(execFile)(process.execPath, [path.join(folder, program), ...args], {
         cwd: folder,
-        env: { ...env, NODE_OPTIONS: '', NO_COLOR: '1', SERVER: JSON.stringify(config) },
+        env: { ...process.env, NODE_OPTIONS: '', NO_COLOR: '1', SERVER: JSON.stringify(config) },
         timeout: 60000
       });
   });

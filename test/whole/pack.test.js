@@ -23,12 +23,11 @@ describe('The package that is published', function () {
 
   /** @returns {*} what a program gives, as JSON */
   function run(program) {
-    const { NODE_V8_COVERAGE, ...env } = process.env; // the repository's files are what is measured
     const script = `(async () => { ${program} })().then(value => { console.log(JSON.stringify(value)); process.exit(); });`;
     return JSON.parse(
       execFileSync(process.execPath, ['-e', script], {
         cwd: folder,
-        env: { ...env, SERVER: JSON.stringify(config) },
+        env: { ...process.env, SERVER: JSON.stringify(config) },
         encoding: 'utf8'
       })
     );

@@ -88,14 +88,13 @@ describe('quickgres/pg in the place of pg', function () {
     for (const [name, commandOf] of Object.entries(RUNNERS)) {
       it(`works under ${name} on Node.js ${version}`, async () => {
         const [args, NODE_OPTIONS = ''] = commandOf(version);
-        const { NODE_V8_COVERAGE, ...env } = process.env;
         const { stdout, stderr } = await promisify(execFile)(
           path.join(MODULES, `node-${major}/bin/node`),
           args.map(each => (/^(?:jest|tsx|ts-node|vitest)\//.test(each) ? path.join(MODULES, each) : each)),
           {
             cwd: folder,
             timeout: 60000,
-            env: { ...env, NODE_OPTIONS, NO_COLOR: '1', SERVER: JSON.stringify(server.config) }
+            env: { ...process.env, NODE_OPTIONS, NO_COLOR: '1', SERVER: JSON.stringify(server.config) }
           }
         );
         assert.match(`${stdout}\n${stderr}`, PASSED);
