@@ -236,18 +236,19 @@ async function types(options, names) {
   return inDatabase(program, (url, database) => update(options, program, url, database));
 }
 
+/** Never rejects: it says what is wrong, and sets the exit code. */
 async function main([command, ...args]) {
-  const { values, positionals } = parseArgs({ args, allowPositionals: true, options: OPTIONS });
-  if (command !== 'types' || values.help) console.log(USAGE);
-  else if (!(await types(values, positionals.length > 0 ? positionals : ['.']))) process.exitCode = 1;
-}
-
-if (require.main === module) {
-  main(process.argv.slice(2)).catch(error => {
+  try {
+    const { values, positionals } = parseArgs({ args, allowPositionals: true, options: OPTIONS });
+    if (command !== 'types' || values.help) console.log(USAGE);
+    else if (!(await types(values, positionals.length > 0 ? positionals : ['.']))) process.exitCode = 1;
+  } catch (error) {
     console.error(error.message);
     if (error instanceof ConnectionError && !process.env.DATABASE_URL) console.error('DATABASE_URL is not set');
     process.exitCode = 1;
-  });
+  }
 }
+
+if (require.main === module) main(process.argv.slice(2));
 
 module.exports = { main };

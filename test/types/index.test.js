@@ -52,7 +52,7 @@ describe('npx quickgres types', () => {
     program.write('.hidden/index.js', "pool.query('SELECT 2')");
     program.write('types.d.ts', "pool.query('SELECT 3')");
     fs.symlinkSync('user@host.1', path.join(program.folder, '.#app.ts')); // an editor's lock
-    assert.deepEqual(await program.run(), {
+    assert.deepEqual(await program.start(), {
       code: 0,
       stdout: '3 texts in 2 files have types; calls without: 1 not a literal\n',
       stderr: ''
@@ -185,7 +185,7 @@ declare module 'quickgres' {
   it('--check changes nothing, and fails with the place of each text that is wrong or new', async () => {
     program.write('app.ts', "pool.query('SELECT id FROM people');\n");
     await program.run();
-    assert.equal((await program.run(['--check'])).code, 0);
+    assert.equal((await program.start(['--check'])).code, 0);
     program.write('queries.d.ts', program.read().replaceAll('\n', '\r\n')); // as git may check it out
     assert.equal((await program.run(['--check'])).code, 0);
     const before = program.read();
@@ -220,7 +220,7 @@ declare module 'quickgres' {
 
   it('says that DATABASE_URL is not set, if there is no connection without it', async () => {
     program.write('app.ts', '');
-    const { code, stderr } = await program.run([], { DATABASE_URL: '', PGHOST: program.folder });
+    const { code, stderr } = await program.start([], { DATABASE_URL: '', PGHOST: program.folder });
     assert.deepEqual(
       [code, /connect ENOENT/.test(stderr), stderr.split('\n').at(-2)],
       [1, true, 'DATABASE_URL is not set']
@@ -308,7 +308,7 @@ declare module 'quickgres' {
 
   it('fails once where no database answers', async () => {
     program.write('app.ts', "pool.query('SELECT 1'); pool.query('SELECT 2')");
-    const { code, stderr } = await program.run([], { DATABASE_URL: 'postgres://127.0.0.1:1/none' });
+    const { code, stderr } = await program.start([], { DATABASE_URL: 'postgres://127.0.0.1:1/none' });
     assert.equal(code, 1);
     assert.equal(stderr.trim().split('\n').length, 1);
     assert.match(stderr, /ECONNREFUSED/);

@@ -4,6 +4,7 @@ const { execFile } = require('node:child_process');
 const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
+const { main } = require('../../lib/types');
 
 const COMMAND = path.join(__dirname, '../../lib/types/index.js');
 
@@ -34,8 +35,11 @@ class Program {
     return fs.readFileSync(path.join(this.folder, name), 'utf8');
   }
 
-  /** @returns {Promise<{code: number, stdout: string, stderr: string}>} with the process in `child` */
-  run(args = [], env = {}) {
+  /**
+   * Runs the command in a process of its own.
+   * @returns {Promise<{code: number, stdout: string, stderr: string}>} with the process in `child`
+   */
+  start(args = [], env = {}) {
     const options = { cwd: this.folder, env: { ...process.env, DATABASE_URL: this.url, ...env } };
     let child;
     const ended = new Promise(resolve => {
@@ -44,6 +48,33 @@ class Program {
       );
     });
     return Object.assign(ended, { child });
+  }
+
+  /**
+   * Runs the command in this process, where nothing has to be loaded again.
+   * @returns {Promise<{code: number, stdout: string, stderr: string}>}
+   */
+  async run(args = [], env = {}) {
+    const { log, error } = console;
+    const { exitCode } = process;
+    const environment = { ...process.env };
+    const home = process.cwd();
+    const said = { stdout: '', stderr: '' };
+    console.log = text => (said.stdout += `${text}\n`);
+    console.error = text => (said.stderr += `${text}\n`);
+    Object.assign(process.env, { DATABASE_URL: this.url, ...env });
+    process.chdir(this.folder);
+    process.exitCode = 0;
+    try {
+      await main(['types', ...args]);
+      return { code: process.exitCode, ...said };
+    } finally {
+      process.exitCode = exitCode;
+      process.chdir(home);
+      for (const name of Object.keys(process.env)) if (!(name in environment)) delete process.env[name];
+      Object.assign(process.env, environment);
+      Object.assign(console, { log, error });
+    }
   }
 }
 

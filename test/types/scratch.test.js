@@ -27,7 +27,7 @@ describe('npx quickgres types --schema', () => {
     program.write('app.ts', "pool.query('SELECT b, c FROM only_here')");
     program.write('one.sql', '\\restrict abc\nCREATE TABLE only_here (b int NOT NULL);\n\\unrestrict abc\n');
     program.write('two.sql', 'ALTER TABLE only_here ADD c text;');
-    assert.deepEqual(await program.run(['--schema', 'one.sql', '--schema', 'two.sql']), {
+    assert.deepEqual(await program.start(['--schema', 'one.sql', '--schema', 'two.sql']), {
       code: 0,
       stdout: '1 texts in 1 files have types\n',
       stderr: ''
@@ -162,7 +162,7 @@ describe('npx quickgres types --schema', () => {
     })) {
       it(`after ${name} while a file runs`, async () => {
         program.write('endless.sql', 'SELECT 1;\nSELECT pg_sleep(1000)');
-        const running = program.run(['--schema', 'endless.sql']);
+        const running = program.start(['--schema', 'endless.sql']);
         await until(() => isRunning('SELECT pg_sleep(1000)'), 'the file does not run');
         for (const each of signals) running.child.kill(each);
         const { code, stderr } = await running;
@@ -178,7 +178,7 @@ describe('npx quickgres types --schema', () => {
         const other = new Client({ ...server.config, database: 'template0' });
         await other.connect();
         try {
-          const running = program.run(['--schema', 'one.sql']);
+          const running = program.start(['--schema', 'one.sql']);
           const isWaiting = async () =>
             (
               await server.sql(
@@ -197,7 +197,7 @@ describe('npx quickgres types --schema', () => {
     }
 
     it('if the server ends sessions that are idle while a file runs, and in any other time', async () => {
-      await server.sql("ALTER SYSTEM SET idle_session_timeout = '100ms'");
+      await server.sql("ALTER SYSTEM SET idle_session_timeout = '250ms'");
       await server.sql('SELECT pg_reload_conf()');
       program.write('slow.sql', 'CREATE TABLE slow (id int NOT NULL); SELECT pg_sleep(0.5)');
       program.write('app.js', "pool.query('SELECT id FROM slow')");
@@ -291,7 +291,7 @@ CALL p(); VACUUM a; SELECT set_config('search_path', '', false)`
       until(() => fs.existsSync(path.join(program.folder, 'queries.d.ts')) && types.test(program.read()), types);
     program.write('a.sql', 'CREATE TABLE a (id int NOT NULL);');
     program.write('app.js', "pool.query('SELECT id FROM a')");
-    const running = program.run(['--watch', '--schema', 'a.sql']);
+    const running = program.start(['--watch', '--schema', 'a.sql']);
     let said = '';
     running.child.stderr.on('data', text => (said += text));
     try {
