@@ -21,13 +21,14 @@ const given = ({ questionToken, dotDotDotToken, type }) =>
 const merge = (a, b) => ({ required: Math.min(a.required, b.required), most: Math.max(a.most, b.most) });
 
 /**
- * Reads a declaration file of the package.
- * @param {string} file
- * @returns {Map<string, object>} by exported name `{ value, call, members, statics }`: whether it is there when the
- *   program runs, the arity of a call or construction, and of each member its arity, or null where it is none
+ * Reads declaration files of the package, as one program.
+ * @param {string[]} files
+ * @returns {Array<{exports: Map<string, object>, propertiesOf: function(string): string[]}>} of each file, by exported
+ *   name `{ value, call, members, statics }`: whether it is there when the program runs, the arity of a call or
+ *   construction, and of each member its arity, or null where it is none
  */
-function declared(file) {
-  const program = ts.createProgram([file], {
+function declared(files) {
+  const program = ts.createProgram(files, {
     strict: true,
     module: ts.ModuleKind.Node16,
     moduleResolution: ts.ModuleResolutionKind.Node16,
@@ -36,6 +37,11 @@ function declared(file) {
     types: ['node']
   });
   const checker = program.getTypeChecker();
+  return files.map(file => declaredIn(checker, program.getSourceFile(file)));
+}
+
+/** What one file of a program declares, as `declared` says. */
+function declaredIn(checker, source) {
   const isOurs = symbol =>
     symbol.declarations?.some(
       ({ parent }) =>
@@ -59,7 +65,7 @@ function declared(file) {
     return members;
   };
   const result = new Map();
-  for (const exported of checker.getExportsOfModule(checker.getSymbolAtLocation(program.getSourceFile(file)))) {
+  for (const exported of checker.getExportsOfModule(checker.getSymbolAtLocation(source))) {
     const symbol = exported.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(exported) : exported;
     const value = (symbol.flags & ts.SymbolFlags.Value) !== 0;
     const entry = { value, call: null, members: new Map(), statics: new Map() };
@@ -76,7 +82,7 @@ function declared(file) {
     }
     result.set(exported.name, entry);
   }
-  return { exports: result, propertiesOf: name => propertiesOf(checker, program.getSourceFile(file), name) };
+  return { exports: result, propertiesOf: name => propertiesOf(checker, source, name) };
 }
 
 /** The names of the properties of an exported type. */

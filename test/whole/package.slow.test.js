@@ -278,6 +278,7 @@ describe('The package', function () {
         const args = [
           compiler,
           '--noEmit',
+          '--skipDefaultLibCheck',
           '--strict',
           '--module',
           'node16',
