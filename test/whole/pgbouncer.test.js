@@ -574,8 +574,7 @@ describe('Behind PgBouncer in transaction mode, with default options, no answer 
     }
   }
 
-  it('though clients leave with requests unanswered', async function () {
-    this.timeout(30000);
+  it('though clients leave with requests unanswered', async () => {
     const CONFIGS = [{}, { require_auth: 'none' }];
     const random = seeded(77);
     await beside(async i => {
@@ -587,10 +586,9 @@ describe('Behind PgBouncer in transaction mode, with default options, no answer 
       session.destroy();
       await Promise.allSettled(asked);
     });
-  });
+  }).timeout(30000);
 
-  it('though others copy', async function () {
-    this.timeout(30000);
+  it('though others copy', async () => {
     const pools = [1, 2].map(() => endAfterTest(new Pool(bouncer.config, { size: 2 })));
     const copied = async (pool, i) => {
       const chunks = await pool.copyTo(`COPY (SELECT ${i}, generate_series(1, 20)) TO STDOUT`).toArray();
@@ -608,5 +606,5 @@ describe('Behind PgBouncer in transaction mode, with default options, no answer 
         ])
       )
     );
-  });
+  }).timeout(30000);
 });
