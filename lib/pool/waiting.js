@@ -55,8 +55,7 @@ class Waiting {
   add(use) {
     const queue = this[use.kind].add(use);
     return new Promise((resolve, reject) => {
-      use.resolve = resolve;
-      use.reject = error => queue.delete(use) && reject(error);
+      Object.assign(use, { resolve, reject: error => queue.delete(use) && reject(error) });
     });
   }
 

@@ -8,6 +8,7 @@ const { inspect, promisify } = require('node:util');
 const quickgres = require('quickgres');
 const { Client, RowReader, RowParser, PostgresError, ConnectionError, AbortError, UsageError } = quickgres;
 const { activity, sharedServer, connected, proxied, faked, message } = require('../support');
+const { gc } = require('../support/gc');
 const { endAfterTest } = require('../support/hooks');
 const { until } = require('../support/kit');
 
@@ -26,6 +27,29 @@ describe('The package', () => {
 });
 
 describe('Client', () => {
+  it('leaves no closed client, its config, or result with types of its own to the large garbage collection', async () => {
+    const { config } = await sharedServer();
+    const LENGTH = 10000;
+    const ROUNDS = 40;
+    const enlarge = object => Object.assign(object, { filler: new Array(LENGTH).fill(0) });
+    const round = async () => {
+      const client = enlarge(new Client({ ...config, password: enlarge(() => '') }));
+      await client.connect();
+      enlarge(await client.query("SELECT ARRAY['a'::information_schema.sql_identifier]"));
+      await client.end();
+    };
+    const used = () => {
+      for (let i = 0; i < 2; i++) gc({ type: 'minor' }); // the second one moves what the first one has left
+      return process.memoryUsage().heapUsed;
+    };
+    for (let i = 0; i < 5; i++) await round(); // compiles
+    gc();
+    const before = used();
+    for (let i = 0; i < ROUNDS; i++) await round();
+    const kept = (used() - before) / ROUNDS / (LENGTH * 8);
+    assert.ok(kept < 0.8, `${kept.toFixed(2)} of the three objects of a round are kept`);
+  });
+
   it('connects as its config says: an object, a URL, or a list of parameters', async () => {
     const server = await sharedServer();
     const { host, port, user, database } = server;

@@ -46,7 +46,7 @@ const AHEAD = {
   none: () => ({ parts: [], isLast: true }),
   password: login => ({ parts: [cleartext(login)], isLast: true, isSecret: true }),
   [SCRAM](login) {
-    const scram = scramFor(login, login.binding);
+    const scram = scramFor(login, login.binding());
     return { parts: [initialResponse(scram)], isLast: false, scram };
   },
   // Requests wait: behind a refused token the server reports them in place of it.
@@ -96,7 +96,7 @@ const ANSWERS = {
  * `require_auth` forbids, a cleartext password on a way that others can read, and AuthenticationOk before the method is
  * complete.
  * @param {object} login `config`, `password()`, `token()` ('' asks the server for the issuer), `encrypted`, `local`
- *   (the way is on this machine), `binding` (tls-server-end-point data or null), and `secrets`, see connect.js
+ *   (the way is on this machine), `binding()` (tls-server-end-point data or null), and `secrets`, see connect.js
  * @param {object} exchange `attempt`, `startupMessage`, `early` (an answer may go with it), `send(isLast, bytes)`,
  *   `request()` (reads the next Authentication message)
  * @throws {ConnectionError} 28000 if the client refuses, 08P01 for a protocol violation
@@ -193,8 +193,8 @@ function chooseMechanism(login, offered, begun, attempt) {
   if (begun === undefined && plus && !login.encrypted) {
     throw refuse('the server offers SCRAM-SHA-256-PLUS over a connection without TLS');
   }
-  const mechanism = begun?.mechanism ?? (plus && login.binding ? PLUS : PLAIN);
-  if (offered.includes(mechanism)) return begun ?? scramFor(login, plus ? login.binding : null);
+  const mechanism = begun?.mechanism ?? (plus && login.binding() ? PLUS : PLAIN);
+  if (offered.includes(mechanism)) return begun ?? scramFor(login, plus ? login.binding() : null);
   if (mechanism === PLUS && login.config.channel_binding === 'prefer') attempt.reason = REASON.UNBOUND;
   // The server is not authenticated yet, so only plausible names are shown.
   const names = offered
@@ -209,12 +209,12 @@ function scramFor(login, binding) {
   if (binding === null && login.config.channel_binding === 'require') {
     const why = !login.encrypted
       ? 'the connection has no TLS'
-      : login.binding
+      : login.binding()
         ? 'the server does not offer it'
         : "the server's certificate is signed with an algorithm that has none";
     throw refuse(`channel binding is required, but ${why}`);
   }
-  return later.scram.startScram(passwordOf(login, SCRAM), { binding, able: login.binding !== null });
+  return later.scram.startScram(passwordOf(login, SCRAM), { binding, able: login.binding() !== null });
 }
 
 const initialResponse = ({ mechanism, first }) => answer(mechanism, '\0', first.length, first);

@@ -194,7 +194,7 @@ async function open(config, server, plan, secrets, attempt, hooks) {
     encrypted: encrypted || byCaller,
     local: server.local || stream.local === true,
     /** Read by SCRAM alone: Node.js needs 0.1 ms for the certificate. */
-    get binding() {
+    binding() {
       if (!encrypted || config.channel_binding === 'disable') return null;
       return (binding ??= later.tls.endPoint(socket.stream));
     }

@@ -135,16 +135,11 @@ class TypesRequest extends SimpleRequest {
 
 for (const { prototype } of [TypesRequest, UndoRequest]) prototype.internal = true;
 
-/** @type {WeakMap<Pipeline, TypesRequest>} the last question of each connection that is not over */
-const asked = new WeakMap();
-
 /** @returns {TypesRequest} the question, or one under way that covers it */
 function questionOf(pipeline, wanted) {
-  const last = asked.get(pipeline);
+  const last = pipeline.question;
   if (last?.pending && last.covers(wanted)) return last;
-  const question = new TypesRequest(pipeline.common.types, wanted);
-  asked.set(pipeline, question);
-  return question;
+  return (pipeline.question = new TypesRequest(pipeline.common.types, wanted));
 }
 
 /**

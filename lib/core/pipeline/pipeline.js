@@ -96,6 +96,8 @@ class Pipeline {
     this.cancelling = undefined;
     /** @type {Flight|undefined} the last one that cancel() may still reach */
     this.lastCancelled = undefined;
+    /** @type {TypesRequest|undefined} the last question for types */
+    this.question = undefined;
     /** How often something was read. */
     this.reads = 0;
     this.share(common);
@@ -533,17 +535,17 @@ class Pipeline {
       flight.drop();
     }
     this.head = null;
-    const since = Date.now();
-    // In the place of what end() may have refused with.
-    this.scopes.root.refused = () =>
-      new ConnectionError(
-        `not connected since ${new Date(since).toISOString()}: ${message}; connect() connects again`,
-        {
+    const since = new Date();
+    // In the place of what end() may have refused with. V8 would keep a function that is assigned to a property, and
+    // with it the client, until it collects all garbage.
+    Object.assign(this.scopes.root, {
+      refused: () =>
+        new ConnectionError(`not connected since ${since.toISOString()}: ${message}; connect() connects again`, {
           code: '08003',
           cause,
           sent: false
-        }
-      );
+        })
+    });
     this.scopes.lose(unsent);
   }
 }

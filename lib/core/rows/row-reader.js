@@ -239,7 +239,7 @@ class RowReader {
       return decode === true ? decoding.decoders : isNamed ? undefined : decode;
     }
     this.types = types;
-    this._lookAgain = () => this._findDecoders(decode, common);
+    this._asked = [decode, common];
     try {
       const map = decode === true && this.binary !== 0 ? decoding.decoders : decode;
       return types.decodersOf(map, common.decoding.isCamel || this._isCamel);
@@ -271,7 +271,7 @@ class RowReader {
   /** Reads the rows with what the types know by now. */
   retype() {
     const before = this._type;
-    this._lookAgain();
+    this._findDecoders(...this._asked);
     for (let chunk = this._first; chunk !== null; chunk = chunk.next)
       if (chunk.type === before) chunk.type = this._type;
     this._structs = this._objects = this._arrays = undefined;
@@ -355,7 +355,7 @@ Object.assign(RowReader.prototype, {
   types: undefined,
   _decode: undefined,
   _decoders: undefined,
-  _lookAgain: undefined,
+  _asked: undefined,
   _isCamel: false,
   _asObjects: false,
   _objects: undefined,

@@ -22,8 +22,9 @@ class Exchange {
 
   constructor(options, connection) {
     const config = resolve({ user: 'foo', host: 'db.example', ...options }, undefined, {});
-    const login = { config, password: () => 'secret', encrypted: false, local: false, binding: null, ...connection };
-    if (config.channel_binding === 'disable') login.binding = null;
+    const { binding = null, ...more } = connection;
+    const login = { config, password: () => 'secret', encrypted: false, local: false, ...more };
+    login.binding = () => (config.channel_binding === 'disable' ? null : binding);
     this.opening = this.#answer();
     authenticate(login, {
       attempt: this,
