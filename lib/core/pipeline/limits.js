@@ -55,8 +55,8 @@ function watchLimits({ signal, statement_timeout: time = Infinity, waited = 0 },
   };
 }
 
-/** @param {string} why beside the time */
-const tookNothing = (time, why) =>
+/** @param {string} [why] beside the time */
+const tookNothing = (time, why = 'stall_timeout') =>
   new TimeoutError(`the target took nothing for ${time} ms (${why})`, { code: '57014', sent: true });
 
 /**

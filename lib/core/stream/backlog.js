@@ -21,7 +21,8 @@ class Backlog {
   /** @type {Sink|undefined} has rows of the bytes that are being read */
   unflushed = undefined;
   #pipeline;
-  #targets = new Set();
+  /** Not a Set: V8 links the tables that a Set leaves behind, so that they outlive scavenges. */
+  #targets = [];
   #stop; // ends the next look; set while the connection is not read
   #waiting; // the target of the long result
 
@@ -41,14 +42,18 @@ class Backlog {
 
   add(target, length) {
     this.bytes += length;
-    this.#targets.add(target);
+    target.at ??= this.#targets.push(target) - 1;
     this.#pace();
   }
 
   /** Subtracts bytes that were taken or never will be. @param {boolean} all whether the target has no others */
   remove(target, length, all) {
     this.bytes -= length;
-    if (all) this.#targets.delete(target);
+    if (all) {
+      const last = this.#targets.pop();
+      if (last !== target) this.#targets[(last.at = target.at)] = last;
+      target.at = undefined;
+    }
     this.#pace();
   }
 
@@ -83,7 +88,7 @@ class Backlog {
     const { head, socket } = this.#pipeline;
     if (socket === null) return this.#pace();
     const delaysOthers = each => head !== null && (isFollowed(head) || head.receiver?.target !== each);
-    const targets = [...this.#targets].concat(this.#waiting ?? []);
+    const targets = this.#targets.concat(this.#waiting ?? []);
     const now = new Map(targets.map(each => [each, delaysOthers(each) ? each.unsent : NaN]));
     this.#stop = after(TAKING_LIMIT, () => this.#look(now));
     for (const [target, left] of now)

@@ -184,7 +184,7 @@ class Sink {
     if (used === start) return undefined;
     if (isShared && start === 0 && 2 * used < BLOCK_BYTES && this.bytes <= this.#buffer) {
       const piece = Buffer.allocUnsafe(used);
-      bytes.copy(piece, 0, 0, used);
+      bytes.copy(piece);
       block.used = 0;
       return piece;
     }

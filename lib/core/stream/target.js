@@ -67,6 +67,8 @@ function fromWeb(stream) {
 class Target {
   /** @type {Backlog|undefined} counts the bytes that the stream has not taken */
   backlog;
+  /** @type {number|undefined} its place in the backlog */
+  at;
   /** Whether `begin` was called. */
   begun = false;
   #before; // bytes on its socket when it began
@@ -100,7 +102,7 @@ class Target {
   }
 
   get isHttp2() {
-    return Boolean(this.given.createPushResponse && this.given.stream && !isWrapped(this.given));
+    return this.given.createPushResponse && this.given.stream && !isWrapped(this.given);
   }
 
   /**
@@ -136,7 +138,7 @@ class Target {
   /** Whether the stream was closed or ended by other code. */
   get gone() {
     const { stream } = this;
-    return this.#lost !== undefined || stream.destroyed === true || (stream.writableEnded === true && !this.#ended);
+    return this.#lost !== undefined || stream.destroyed || (stream.writableEnded && !this.#ended);
   }
 
   /** Bytes that wait in the stream. Object mode counts no bytes, and may hold nothing above its mark. */
@@ -247,7 +249,7 @@ class Target {
   /** Gives the stream up if it takes nothing for too long. */
   #watchStall(left = () => this.unsent) {
     this.#unwatchStall();
-    const giveUp = time => this.giveUp(tookNothing(time, 'stall_timeout'));
+    const giveUp = time => this.giveUp(tookNothing(time));
     if (this.#stallTimeout > 0)
       this.#unwatchStall = watchStall(this.#stallTimeout, left, giveUp, () => this.#allowedLooks);
   }
@@ -290,7 +292,7 @@ class Target {
     this.#begin(piece ?? null, rowCount);
     this.#ended = true;
     this.#run(this.stream.end, piece);
-    if (this.stream.writableFinished === true) return undefined;
+    if (this.stream.writableFinished) return undefined;
     if (piece !== undefined) this.#give(piece);
     // Most streams finish in this turn of the loop, and need no timer.
     setImmediate(() => {
@@ -324,7 +326,7 @@ class Target {
     if (this.#ondrain !== nothing) this.stream.removeListener('drain', this.#ondrain);
     this.#ongone = this.#onready = nothing;
     if (this.#inBacklog === 0) unwatch(this.stream, this);
-    if (this.stream.release !== undefined && !this.#ended && !this.gone) this.stream.release();
+    if (!this.#ended && !this.gone) this.stream.release?.();
   }
 
   /** Cuts the stream off, so that a part of a result cannot be taken for the whole. */

@@ -32,6 +32,32 @@ describe('The backlog of a connection', () => {
     assert.deepEqual(looked, ['waiting']);
   });
 
+  it('knows the targets that have not taken everything, in whatever order the others have', () => {
+    for (const order of ['abc', 'acb', 'bac', 'bca', 'cab', 'cba']) {
+      let looked = [];
+      const targets = Object.fromEntries(
+        [...'abcd'].map(name => [
+          name,
+          {
+            get unsent() {
+              looked.push(name);
+              return 0;
+            }
+          }
+        ])
+      );
+      const backlog = new Backlog({ maxBuffered: 10, head: { next: null }, socket: { pause() {}, resume() {} } });
+      for (const name of 'abc') backlog.add(targets[name], 1);
+      for (let taken = 1; taken <= 3; taken++) {
+        backlog.remove(targets[order[taken - 1]], 1, true);
+        looked = [];
+        backlog.add(targets.d, 20); // it begins a pause, and looks
+        backlog.remove(targets.d, 20, true);
+        assert.deepEqual(looked.sort(), [...order.slice(taken), 'd'].sort(), order);
+      }
+    }
+  });
+
   it('is at most max_buffer_bytes, however many slow readers there are, and all get their results', async () => {
     const { client, wire } = await proxied({ max_buffer_bytes: 10_000_000 });
     const targets = Array.from({ length: 3000 }, () => slow());
