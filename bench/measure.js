@@ -59,9 +59,11 @@ const METHODS = {
   cursor: 'cursor',
   'copy-out-iterated': 'copyLoop',
   'early-exit': 'firstOf',
-  cancel: 'cancelled',
+  cancel: 'running',
   'pass-one': 'passEach',
   'pass-one-pipelined': 'passEach',
+  'query-to-one': 'passEachTo',
+  'query-to-one-pipelined': 'passEachTo',
   'pass-hundred': 'passEach',
   'pass-hundred-pipelined': 'passEach'
 };

@@ -16,6 +16,7 @@
 //
 // `session` is a client's, see clients/README.md. `context` has ids, rows, pending, target, adapter.
 
+const { setTimeout: sleep } = require('node:timers/promises');
 const { STATEMENTS: S, OWNERS } = require('./database');
 const { nullFile, nullWritable, copyChunks, copyLines } = require('./streams');
 
@@ -71,8 +72,8 @@ const passing = (title, writable, more) => ({
   ...more
 });
 
-/** A workload that writes short results to a stream that is there, which pg and others cannot. */
-const passingMany = (title, statement, inFlight) => ({
+/** A workload that writes short results to a stream that is there, by `method` of the session. */
+const passingMany = (title, statement, inFlight, method = 'passEach') => ({
   title: `Results of ${title}, passed on to a stream that stays open`,
   links: ['unix', 'tls'],
   operations: 1000,
@@ -80,7 +81,7 @@ const passingMany = (title, statement, inFlight) => ({
     const values = statement === S.hundred ? Array(1000).fill([]) : makeValues(context);
     const stream = (context.stream ??= nullWritable());
     const before = stream.bytesTaken;
-    for (let i = 0; i < 1000; i += inFlight) await session.passEach(stream, statement, values.slice(i, i + inFlight));
+    for (let i = 0; i < 1000; i += inFlight) await session[method](stream, statement, values.slice(i, i + inFlight));
     expect(stream.bytesTaken - before > 60000, true, 'enough bytes');
   },
   aims: { module: inFlight === 1 ? 1 : 0.85 }
@@ -112,6 +113,7 @@ module.exports = {
 
   'select-hundred': {
     title: 'Results of 100 rows, 100 in flight, a column read',
+    links: ['unix', 'tls'],
     operations: HUNDREDS,
     async turn(session) {
       const results = await burst(session, S.hundred, Array(HUNDREDS).fill([]));
@@ -180,6 +182,7 @@ module.exports = {
 
   sessions: {
     title: 'Session: select then update, 2 processes of 4 connections, 200 sessions in flight on each',
+    links: ['unix', 'tls'],
     operations: 4 * SESSIONS,
     processes: 2,
     connections: 4,
@@ -216,6 +219,7 @@ module.exports = {
 
   'session-reads': {
     title: 'Session: two selects one after the other, 200 sessions in flight',
+    links: ['unix', 'tls'],
     operations: SESSIONS,
     async turn(session, context) {
       const ids = makeValues(context).slice(0, SESSIONS);
@@ -294,6 +298,8 @@ module.exports = {
   'pass-file': passing('a file', () => nullFile(), { links: ['unix', 'tls'] }),
   'pass-one': passingMany('one row, one after the other', S.select, 1),
   'pass-one-pipelined': passingMany('one row, 100 in flight', S.select, 100),
+  'query-to-one': passingMany('one row by queryTo, one after the other', S.select, 1, 'passEachTo'),
+  'query-to-one-pipelined': passingMany('one row by queryTo, 100 in flight', S.select, 100, 'passEachTo'),
   'pass-hundred': passingMany('100 rows, one after the other', S.hundred, 1),
   'pass-hundred-pipelined': passingMany('100 rows, 100 in flight', S.hundred, 100),
 
@@ -304,6 +310,7 @@ module.exports = {
 
   'copy-in': {
     title: 'COPY FROM STDIN of {rows} rows, written as a file is read',
+    links: ['unix', 'tls'],
     operations: 'rows',
     warmup: 2,
     async turn(session, context) {
@@ -325,6 +332,7 @@ module.exports = {
 
   cursor: {
     title: '{rows} ten-column rows, 1,000 at a time (cursor)',
+    links: ['unix', 'tls'],
     operations: 'rows',
     async turn(session, context) {
       let count = 0;
@@ -337,14 +345,25 @@ module.exports = {
 
   'early-exit': {
     title: 'A loop over {rows} rows that ends at the first',
+    links: ['unix', 'tls'],
     operations: 1,
     turn: session => session.firstOf(S.rows, 100)
   },
 
   cancel: {
     title: 'A query that is cancelled while it runs',
+    links: ['unix', 'tls'],
     operations: 1,
-    turn: session => session.cancelled('SELECT pg_sleep(10)')
+    async turn(session) {
+      const { ended, cancel } = session.running('SELECT pg_sleep(10)');
+      const failed = ended.then(
+        () => false,
+        () => true
+      );
+      await sleep(2); // the server ignores what comes before the query has begun
+      await cancel();
+      expect(await failed, true, 'cancelled');
+    }
   },
 
   connect: {

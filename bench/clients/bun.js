@@ -15,6 +15,20 @@ class BunSession {
     return result;
   }
 
+  /** There is no stream of a result. */
+  passEach(stream, statement, lists) {
+    return Promise.all(
+      lists.map(async values => {
+        for (const row of await this.query(statement, values)) stream.write(`${JSON.stringify(row)}\n`);
+      })
+    );
+  }
+
+  running(text) {
+    const query = this.sql.unsafe(text).execute();
+    return { ended: query, cancel: () => void query.cancel() };
+  }
+
   read({ text }, as) {
     const query = this.sql.unsafe(text);
     return as === 'arrays' ? query.values() : query;

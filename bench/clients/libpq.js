@@ -17,7 +17,10 @@ module.exports = {
     'pass-file': NO_STREAM,
     'pass-binary': NO_STREAM,
     ...Object.fromEntries(
-      ['one', 'one-pipelined', 'hundred', 'hundred-pipelined'].map(name => [`pass-${name}`, NO_STREAM])
+      ['pass-one', 'pass-hundred', 'query-to-one'].flatMap(name => [
+        [name, NO_STREAM],
+        [`${name}-pipelined`, NO_STREAM]
+      ])
     ),
     sessions: 'not written',
     transactions: 'not written',

@@ -10,6 +10,8 @@ module.exports = {
     ...noBatch,
     transactions: 'the same as pg',
     cursor: NO_PORTALS,
+    'early-exit': NO_PORTALS,
+    cancel: 'the same as pg',
     'pass-null': NO_PORTALS,
     'pass-file': NO_PORTALS,
     'pass-binary': NO_PORTALS,

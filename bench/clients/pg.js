@@ -7,8 +7,9 @@ const jsonLines = async function* (rows) {
 };
 
 class PgSession {
-  constructor(client) {
+  constructor(client, config) {
     this.client = client;
+    this.config = config;
   }
 
   query({ name, text }, values) {
@@ -30,6 +31,29 @@ class PgSession {
 
   passTo(stream, { text }) {
     return pipeline(this._stream(text, 1000), jsonLines, stream);
+  }
+
+  /** There is no stream of a result that leaves another stream open. */
+  passEach(stream, statement, lists) {
+    return Promise.all(
+      lists.map(async values => {
+        for (const row of this.rows(await this.query(statement, values))) stream.write(`${JSON.stringify(row)}\n`);
+      })
+    );
+  }
+
+  async firstOf({ text }, size) {
+    for await (const row of this._stream(text, size)) if (row) break;
+  }
+
+  running(text) {
+    const { Client, Query } = require('pg');
+    const query = new Query(text);
+    const ended = new Promise((resolve, reject) => {
+      query.on('end', resolve).on('error', reject);
+    });
+    this.client.query(query);
+    return { ended, cancel: () => new Client(this.config).cancel(this.client, query) };
   }
 
   copyOut({ text }, stream) {
@@ -71,7 +95,7 @@ function adapter(label, pipelined) {
       const where = { host: directory || host, port, user, password, database, ssl };
       const client = new Client({ ...where, pipeline: pipelined });
       await client.connect();
-      return new PgSession(client);
+      return new PgSession(client, where);
     },
 
     openPool({ directory, host, port, user, password, database, tls }) {
@@ -120,6 +144,7 @@ module.exports = {
   cannot: {
     ...noBatch,
     'pass-binary': 'JSON is text',
+    'cancel@tls': 'asks without TLS',
     'select-pipelined@link': 'a round trip for each query, 25 a second'
   },
   adapter,

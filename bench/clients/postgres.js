@@ -38,6 +38,24 @@ class PostgresSession {
     }, stream);
   }
 
+  /** There is no stream of a result that leaves another stream open. */
+  passEach(stream, statement, lists) {
+    return Promise.all(
+      lists.map(async values => {
+        for (const row of await this.query(statement, values)) stream.write(`${JSON.stringify(row)}\n`);
+      })
+    );
+  }
+
+  async firstOf({ text }, size) {
+    for await (const rows of this.sql.unsafe(text).cursor(size)) if (rows.length > 0) break;
+  }
+
+  running(text) {
+    const query = this.sql.unsafe(text).execute();
+    return { ended: query, cancel: () => query.cancel() };
+  }
+
   async copyOut({ text }, stream) {
     return pipeline(await this.sql.unsafe(text).readable(), stream);
   }

@@ -49,6 +49,10 @@ class QuickgresSession {
     return Promise.all(lists.map(values => this.client.query(statement.text, values, 0, true, stream)));
   }
 
+  passEachTo(stream, statement, lists) {
+    return Promise.all(lists.map(values => this.client.queryTo(stream, statement.text, values, { end: false })));
+  }
+
   async copyLoop(statement, sink) {
     for await (const chunk of this.client.copyTo(text(statement))) sink.bytesTaken += chunk.length;
   }
@@ -63,16 +67,8 @@ class QuickgresSession {
     await this.client.sync();
   }
 
-  async cancelled(sql) {
-    const running = this.client.query(sql, []).then(
-      () => {
-        throw new Error('the query has ended');
-      },
-      () => {}
-    );
-    await new Promise(resolve => setTimeout(resolve, 2)); // the server ignores what comes before the query has begun
-    await this.client.cancel();
-    await running;
+  running(sql) {
+    return { ended: this.client.query(sql, []), cancel: () => this.client.cancel() };
   }
 
   async copyOut(statement, stream) {
@@ -143,6 +139,7 @@ function adapter(label, file, classic) {
       const session = new QuickgresSession(client);
       if (!client.batch) session.batch = undefined;
       if (!client.copyTo) session.copyLoop = undefined;
+      if (!client.queryTo) session.passEachTo = undefined;
       return session;
     },
 
