@@ -1,6 +1,7 @@
 'use strict';
 
 const assert = require('node:assert/strict');
+const { PassThrough } = require('node:stream');
 const { skipBefore } = require('pg-test-fixtures');
 const { array } = require('../../..');
 const { seeded } = require('../../support/kit');
@@ -124,12 +125,15 @@ describe('The statement cache', () => {
       () => client.simpleQuery('DEALLOCATE ALL'),
       () => client.simpleQuery('SELECT 1; DEALLOCATE ALL; SELECT 2'),
       () => client.batch([['SELECT 1'], ['DEALLOCATE ALL'], ['SELECT 1']]),
-      () =>
-        client.transaction(async tx => {
-          await tx.query('SELECT $1::int', [1]);
-          await tx.query('DEALLOCATE ALL');
-          await tx.query('SELECT $1::int', [1]);
-        }),
+      // In a block nothing is repeated.
+      ...[undefined, new PassThrough(), { write() {} }].map(
+        stream => () =>
+          client.transaction(async tx => {
+            await tx.query('SELECT $1::int', [1]);
+            await tx.query('DEALLOCATE ALL', [], { stream });
+            await tx.query('SELECT $1::int', [1]);
+          })
+      ),
       () => client.query("DO $$ BEGIN EXECUTE 'DEALLOCATE ALL'; END $$")
     ]) {
       assert.equal((await client.query('SELECT $1::int AS i', [5])).rows[0].i, 5);

@@ -8,7 +8,7 @@ const { PostgresError, ConnectionError } = require('../../..');
 const { ROWS } = require('../../support/slow-reader');
 const { connected, proxied, running } = require('../../support');
 const { collect, goesOn, isIdle } = require('../../support/copy-streams');
-const { failing, until } = require('../../support/kit');
+const { failing, standstill, until } = require('../../support/kit');
 
 describe('copyTo', () => {
   it('gives the bytes of COPY, to a loop, to events and to a pipe', async () => {
@@ -197,11 +197,20 @@ describe('copyTo', () => {
     assert.equal((await client.query('SELECT a FROM inside')).rows[0].a, 5);
   });
 
+  it('outlives its transaction once everything has come', async () => {
+    const client = await connected();
+    const stream = await client.transaction(async tx => {
+      const copied = tx.copyTo("COPY (SELECT repeat('x', 100) FROM generate_series(1, 5000)) TO STDOUT");
+      await tx.query('SELECT 1');
+      return { copied };
+    });
+    assert.equal((await collect(stream.copied)).length, 505000);
+  });
+
   it('is destroyed when its reader takes nothing for the stall_timeout, and the connection goes on', async () => {
     const client = await connected();
-    const stream = client.copyTo("COPY (SELECT repeat('x', 1000) FROM generate_series(1, 30000)) TO STDOUT", {
-      stall_timeout: 50
-    });
+    const text = "COPY (SELECT repeat('x', 1000) FROM generate_series(1, 30000)) TO STDOUT";
+    const stream = client.copyTo(text, { stall_timeout: 50 });
     const failed = once(stream, 'error');
     await once(stream, 'readable');
     const other = client.query('SELECT 7 AS a');
@@ -211,6 +220,10 @@ describe('copyTo', () => {
       ['TimeoutError', 'the target took nothing for 50 ms (stall_timeout)']
     );
     assert.equal((await other).rows[0].a, 7);
+    const patient = client.copyTo(text, { stall_timeout: 0 });
+    await once(patient, 'readable');
+    await standstill(() => patient.readableLength);
+    assert.equal((await collect(patient)).length, 30000 * 1001);
     for (const value of [-1, '1', null]) {
       assert.throws(() => client.copyTo('COPY users TO STDOUT', { stall_timeout: value }), {
         name: 'TypeError',
