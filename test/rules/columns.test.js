@@ -392,6 +392,7 @@ describe('Columns', () => {
       assert.deepEqual(await one("SELECT '(2)'::later AS value"), { b: 2 });
       await fresh('ALTER TYPE later ADD ATTRIBUTE c text');
       const values = [await one("SELECT ARRAY[NULL, '(2,x)'::later] AS value", { format: 1 })];
+      await jsonTo(session, "SELECT '(2,x)'::later AS value"); // JSON asks for all types once
       await fresh('ALTER TYPE later DROP ATTRIBUTE b');
       values.push(await jsonTo(session, "SELECT '(x)'::later AS value"));
       values.push(await jsonTo(session, "SELECT '(x)'::later AS value"));
