@@ -108,7 +108,7 @@ class Flight extends Command {
   }
 
   /** The text that its error is about. */
-  textOf(error) {
+  textOf() {
     return this.text;
   }
 
@@ -141,7 +141,7 @@ class Flight extends Command {
    * @param {boolean} [begins] whether BEGIN of its scope is among them: others may be sent when these are answered
    */
   putInFront(before, begins = false) {
-    this.commands = before.concat(this.commands ?? this);
+    this.commands = [...before, ...(this.commands ?? [this])];
     if (begins) this.hold ||= before.length;
   }
 
@@ -164,7 +164,7 @@ class Flight extends Command {
   }
 
   /** @returns {Error} that of a command, with its place */
-  placed(error, command) {
+  placed(error) {
     return error;
   }
 
@@ -206,14 +206,14 @@ class Flight extends Command {
    */
   #abandon(writer) {
     if (this.#hasBegun) return writer.execute('none', 0);
-    if (this.commands !== undefined) this.commands = [this];
+    this.commands &&= [this];
     this.at = 0;
     this.state = State.Done;
   }
 
   /** Whether queries of the caller in front of the one that is being answered have been executed. */
   get #hasBegun() {
-    return this.commands?.slice(0, this.at).some(({ internal }) => !internal) === true;
+    return this.commands?.slice(0, this.at).some(({ internal }) => !internal);
   }
 
   /** Takes a message of the answer to one of several commands. */

@@ -49,8 +49,7 @@ class BatchRequest extends Flight {
     this.inputs = [];
     this.queries = mapQueries(queries, each => this.#queryOf(each, lease));
     this.putInFront(this.queries);
-    const wants = this.queries.flatMap(query => query.wants ?? []);
-    if (wants.length > 0) this.wants = wants;
+    if (this.queries.some(query => query.wants)) this.wants = this.queries.flatMap(query => query.wants ?? []);
   }
 
   #queryOf(each, lease) {
