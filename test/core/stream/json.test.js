@@ -396,6 +396,13 @@ describe('JSON of a result', () => {
     assert.deepEqual([target.chunks.length, target.destroyed, client.state], [0, false, 'closed']);
   });
 
+  it('has the names of columns however long they are together', async () => {
+    const client = await connected();
+    const names = Array.from({ length: 1200 }, (_, i) => `${i + 1000}${'"'.repeat(59)}`);
+    const text = `SELECT ${names.map(name => `1 AS "${name.replaceAll('"', '""')}"`)}`;
+    assert.deepEqual(JSON.parse(await written(client, text)), [Object.fromEntries(names.map(name => [name, 1]))]);
+  });
+
   it('shows nothing of what lies behind a row that claims to be longer than it is', async () => {
     for (const row of [
       "0001 00000005 'abcd'",
