@@ -96,7 +96,7 @@ function encoderOf(options, text, common) {
  */
 async function runInto(lease, sink, make, options, request = make()) {
   const { target } = sink;
-  let stop; // ends the wait for a connection, then the request
+  let endWait; // for a connection
   // Retry only if not one byte was written.
   const mayRepeat = error =>
     error.sent === false || ((options.end ?? true) && target.stream.writableEnded === false && sink.bytes === 0);
@@ -104,7 +104,8 @@ async function runInto(lease, sink, make, options, request = make()) {
     if (target.gone) throw target.error;
     target.watch(error => {
       sink.error = error;
-      stop?.(error);
+      if (request.pending) giveUp(request, error);
+      else endWait?.(error);
     });
     throwIfAborted(options);
     const first = waitFor(target, target.untilFirst(), options.signal, false);
@@ -123,13 +124,12 @@ async function runInto(lease, sink, make, options, request = make()) {
         alone,
         onwait: end => {
           if (target.gone) end(target.error);
-          else stop = end;
+          endWait = end;
         }
       },
       () => {
         if (target.gone) throw target.error;
         if (request.scope !== null) request = make(); // it was lost before
-        stop = error => giveUp(request, error);
         return request;
       },
       request.text,

@@ -212,6 +212,29 @@ describe('diagnostics', () => {
     }
   });
 
+  for (const [when, isWarm, isOwned] of [
+    ['waits', true, true],
+    ['runs', true, false],
+    ['runs after a wait', false, false]
+  ])
+    it(`does not keep queryTo of a pool from ending with its target when it ${when}`, async () => {
+      const pool = new Pool((await sharedServer()).config, { size: 1 });
+      if (isWarm) await pool.query('SELECT 1');
+      let finish;
+      const owner = isOwned && pool.connection(() => new Promise(resolve => (finish = resolve)));
+      if (isOwned) await until(() => finish !== undefined);
+      const target = new PassThrough();
+      const text = `SELECT pg_sleep(60) -- ${when}`;
+      const written = pool.queryTo(target, text);
+      if (!isOwned) await until(() => told(text).operation.waited !== undefined);
+      target.destroy(new Error('gone'));
+      await assert.rejects(written, { message: 'gone' });
+      assert.equal(told(text).names, 'start end error asyncStart asyncEnd');
+      finish?.();
+      await owner;
+      await pool.end();
+    });
+
   it('tells of what failed without a connection, with its text', async () => {
     const { config } = await sharedServer();
     const pool = new Pool(config, { size: 1, acquire_timeout: 20 });
