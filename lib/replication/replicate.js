@@ -234,7 +234,7 @@ class Replication extends Readable {
   _destroy(error, callback) {
     if (this.#soon !== undefined) this.#status();
     this.#stop();
-    if (this.#request.scope !== null) giveUp(this.#request, error || new AbortError('the stream was destroyed'));
+    giveUp(this.#request, error || new AbortError('the stream was destroyed'));
     this.#scope.pipeline.socket?.resume(this);
     callback(error);
   }

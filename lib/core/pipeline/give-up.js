@@ -14,10 +14,11 @@ function isFollowed(request) {
 
 /**
  * Gives a request up: it rejects at once, and nothing more is sent until its answer has ended. The server is asked to
- * cancel it as soon as no live request was sent behind it; otherwise its answer is read and dropped.
+ * cancel it as soon as no live request was sent behind it; otherwise its answer is read and dropped. Nothing happens if
+ * it was not submitted yet, or has settled.
  */
 function giveUp(request, error) {
-  const { pipeline } = request.scope;
+  const pipeline = request.scope?.pipeline;
   if (!request.giveUp(error, pipeline) || pipeline.head === null) return; // null: the connection is lost
   pipeline.givenUpAt ||= performance.now();
   // Requests with one limit are given up one by one. Requests that their callers make in between would live behind the

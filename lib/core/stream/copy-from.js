@@ -197,7 +197,7 @@ class CopyFrom extends Writable {
     if (isCancelled(error)) this.on('error', () => {}); // cancel() needs no listener
     if (error?.name === 'AbortError') error.sent ??= this.#request.state !== State.Waiting;
     const why = error || new AbortError('the stream was destroyed');
-    if (this.#request.scope !== null) giveUp(this.#request, why);
+    giveUp(this.#request, why);
     this.#endWait?.(why);
     callback(error);
   }

@@ -104,8 +104,8 @@ async function runInto(lease, sink, make, options, request = make()) {
     if (target.gone) throw target.error;
     target.watch(error => {
       sink.error = error;
-      if (request.pending) giveUp(request, error);
-      else endWait?.(error);
+      giveUp(request, error);
+      endWait?.(error);
     });
     throwIfAborted(options);
     const first = waitFor(target, target.untilFirst(), options.signal, false);
