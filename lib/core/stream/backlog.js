@@ -49,7 +49,7 @@ class Backlog {
   /** Subtracts bytes that were taken or never will be. @param {boolean} all whether the target has no others */
   remove(target, length, all) {
     this.bytes -= length;
-    if (all) {
+    if (all && target.at !== undefined) {
       const last = this.#targets.pop();
       if (last !== target) this.#targets[(last.at = target.at)] = last;
       target.at = undefined;

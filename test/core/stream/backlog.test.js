@@ -190,6 +190,15 @@ describe('The backlog of a connection', () => {
     }
   });
 
+  it('keeps its targets when one that it does not have has taken all', () => {
+    const backlog = new Backlog({ maxBuffered: 100, head: { next: null }, socket: { pause() {}, resume() {} } });
+    const target = { unsent: 10 };
+    backlog.add(target, 10);
+    backlog.remove({ unsent: 0 }, 0, true);
+    backlog.remove(target, 10, true);
+    assert.equal(backlog.bytes, 0);
+  });
+
   it('does not count what compressing middleware has taken, although that drops callbacks, and adds one listener', async () => {
     const client = await connected({ max_buffer_bytes: 500_000 });
     const pieces = [];
