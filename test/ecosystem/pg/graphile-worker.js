@@ -7,6 +7,7 @@ const logger = new Logger(() => () => {});
 module.exports = async ({ pg, config, kill, tell }) => {
   const pool = new pg.Pool({ ...config, max: 5 });
   pool.on('error', () => {});
+  pool.on('connect', client => client.on('error', () => {})); // of pg, one that is in use between two queries
   const utils = await makeWorkerUtils({ pgPool: pool, logger });
   await utils.migrate();
   const done = [];
