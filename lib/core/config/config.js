@@ -28,12 +28,6 @@ const SESSION_VARIABLES = [
 
 const NAMES = Object.keys(OPTIONS);
 
-/** Environment variables by the names of their options. */
-const VARIABLES = NAMES.filter(name => OPTIONS[name][1] !== undefined).map(name => ({
-  name,
-  variable: OPTIONS[name][1]
-}));
-
 /** Hosts of Neon and Cloudflare Hyperdrive, whose proxies take pipelined queries. */
 const PIPELINES = /\.(?:neon\.(?:tech|build)|hyperdrive\.local)\.?$/i;
 
@@ -129,8 +123,9 @@ function gather(config, overrides, env) {
     Object.assign(own, first.own);
   }
   const sslmode = texts.get('sslmode');
-  VARIABLES.forEach(({ name, variable }) => {
-    const value = texts.has(name) ? undefined : env[variable]; // a question to the system
+  NAMES.forEach(name => {
+    const variable = OPTIONS[name][1];
+    const value = variable && !texts.has(name) && env[variable]; // a question to the system
     if (value) texts.set(name, value);
   });
   if (env.PGREQUIRESSL?.startsWith('1') && !texts.has('sslmode')) texts.set('sslmode', 'require');

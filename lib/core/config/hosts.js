@@ -52,6 +52,9 @@ function defaultHost() {
 /** @returns {boolean} whether a host means a Unix socket */
 const isSocket = host => host[0] === '/' || host[0] === '@';
 
+/** The directory of the last socket: the system need not be asked for it again. */
+let directory;
+
 /**
  * @param {string} host a socket directory (`/tmp`), an abstract one (`@name`), or the socket itself
  * @param {number} port a part of the socket's name
@@ -60,8 +63,9 @@ const isSocket = host => host[0] === '/' || host[0] === '@';
 function socketPath(host, port) {
   if (!isSocket(host)) return undefined;
   const inside = `${host}/.s.PGSQL.${port}`;
+  if (host !== directory && fs.existsSync(inside)) directory = host;
   const itself =
-    host.includes('.s.PGSQL.') || (!fs.existsSync(inside) && fs.statSync(host, { throwIfNoEntry: false })?.isSocket());
+    host.includes('.s.PGSQL.') || (host !== directory && fs.statSync(host, { throwIfNoEntry: false })?.isSocket());
   const name = itself ? host : inside;
   const limit = process.platform === 'linux' ? 107 : 103;
   check(Buffer.byteLength(name) <= limit, `socket path must be at most ${limit} bytes long, not "${name}"`);

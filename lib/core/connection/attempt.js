@@ -69,18 +69,31 @@ const unexpected = type => protocolError(`invalid response of type 0x${type.toSt
  * anything that may never come.
  */
 class Attempt {
-  #aborted = false;
   #at = 0; // offset of the next message
   #isOver = false; // the time is over, the signal has aborted or the connection is lost
   #error; // why
   #waiting = []; // functions that reject what waits
-  #more = undefined; // called when bytes have come
-  #abort = () => {
-    this.#aborted = true;
-    this.#reject();
-  };
+  #more; // called when bytes have come
+  #abort = () => this.#reject();
   #signal;
   #stop; // ends the time limit
+
+  doing = STEP.CONNECT;
+  socket = null;
+  /** @type {import('stream').Duplex|null} the stream below TLS */
+  stream = null;
+  /** Whether requests of the client were sent. */
+  requestsSent = false;
+  /** @type {number|undefined} one of REASON */
+  reason = undefined;
+  /** Whether there is TLS on the stream. */
+  encrypted = false;
+  /** Whether its connection is not wanted, or was handed over. */
+  released = false;
+  /** Received bytes; `read` sets the place of a message in them. */
+  bytes = NOTHING;
+  start = 0;
+  end = 0;
 
   /**
    * @param {string} where for messages
@@ -90,25 +103,12 @@ class Attempt {
   constructor(where, { seconds = 0, begun = seconds > 0 ? performance.now() : 0, signal, quick = false } = {}) {
     this.where = where;
     this.quick = quick;
-    this.doing = STEP.CONNECT;
-    this.socket = null;
-    /** @type {import('stream').Duplex|null} the stream below TLS */
-    this.stream = null;
-    /** Whether requests of the client were sent. */
-    this.requestsSent = false;
-    /** @type {string|undefined} one of REASON */
-    this.reason = undefined;
-    /** Whether there is TLS on the stream. */
-    this.encrypted = false;
-    /** Whether its connection is not wanted, or was handed over. */
-    this.released = false;
-    /** Received bytes; `read` sets the place of a message in them. */
-    this.bytes = NOTHING;
-    this.start = this.end = 0;
     this.#signal = signal;
-    const expire = () =>
-      this.#reject(new TimeoutError(`no success within ${seconds} s (connect_timeout)`, { code: '08001' }));
-    if (seconds > 0) this.#stop = after(seconds * 1000, expire, performance.now() - begun);
+    if (seconds > 0) {
+      const expire = () =>
+        this.#reject(new TimeoutError(`no success within ${seconds} s (connect_timeout)`, { code: '08001' }));
+      this.#stop = after(seconds * 1000, expire, performance.now() - begun);
+    }
     if (signal?.aborted) this.#abort();
     signal?.addEventListener('abort', this.#abort);
   }
@@ -183,7 +183,7 @@ class Attempt {
 
   /** @throws if the signal has aborted, for example while the last message was handled */
   checkAborted() {
-    if (this.#aborted) throw this.#signal.reason;
+    if (this.#signal?.aborted) throw this.#signal.reason;
   }
 
   /** Ends the attempt; after a success, what it has opened is handed over. */
@@ -202,7 +202,7 @@ class Attempt {
     this.#reject(error); // for parallel steps
     this.socket?.destroy();
     this.stream?.destroy();
-    if (this.#aborted) {
+    if (this.#signal?.aborted) {
       const { reason: cause } = this.#signal;
       return cause instanceof ConnectionError ? cause : new ConnectionError('connecting was aborted', { cause });
     }

@@ -15,11 +15,6 @@ const {
   takeParameter
 } = require('../protocol');
 
-/** Messages that may come before the session is ready, and with the answer for the server's kind. */
-const REPORTS = [backend.ParameterStatus, backend.NoticeResponse, backend.ReadyForQuery];
-const FIRST = [...REPORTS, backend.BackendKeyData];
-const ANSWER = [...REPORTS, backend.RowDescription, backend.DataRow, backend.CommandComplete];
-
 /**
  * Whether a session is what target_session_attrs wants. PostgreSQL 14 and later report it; other servers and poolers
  * are asked.
@@ -56,19 +51,21 @@ async function start(config, plan, attempt, login, hooks) {
 
   /** Reads the next Authentication message. The version is negotiated before the first one, by PgBouncer 1.24 twice. */
   const request = async () => {
-    while (!attempt.read()) await attempt.more();
-    while (attempt.doing === STEP.START && attempt.bytes[attempt.start] === backend.NegotiateProtocolVersion) {
-      const version = decodeNegotiateProtocolVersion(attempt.bytes, attempt.start, attempt.end);
+    for (;;) {
+      while (!attempt.read()) await attempt.more();
+      const { bytes, start: at, end } = attempt;
+      const type = bytes[at];
+      if (type === backend.AuthenticationRequest) {
+        attempt.doing = STEP.AUTHENTICATE;
+        return decodeAuthentication(bytes, at, end);
+      }
+      if (type !== backend.NegotiateProtocolVersion || attempt.doing !== STEP.START) throw unexpected(type);
+      const version = decodeNegotiateProtocolVersion(bytes, at, end);
       // There are no others.
       if (version !== VERSION_3_0 && version !== asked)
         throw protocolError(`NegotiateProtocolVersion names version 0x${version.toString(16)}`);
       if (version < oldest) throw failed('the server does not support min_protocol_version');
-      while (!attempt.read()) await attempt.more();
     }
-    const { bytes, start: at, end } = attempt;
-    if (bytes[at] !== backend.AuthenticationRequest) throw unexpected(bytes[at]);
-    attempt.doing = STEP.AUTHENTICATE;
-    return decodeAuthentication(bytes, at, end);
   };
 
   attempt.doing = STEP.START;
@@ -82,31 +79,59 @@ async function start(config, plan, attempt, login, hooks) {
   return session;
 }
 
+/** The first messages of parameters of the last session, and what they say: the next one mostly begins with the same. */
+let lastBytes = Buffer.alloc(1);
+let lastParameters;
+
+/**
+ * Takes a ParameterStatus, with those that have come right behind it.
+ * @param {number} reports those that were counted before: 0 if the session has none
+ * @returns {number} with these; messages that are known count as one
+ */
+function takeParameters(attempt, parameters, reports) {
+  const { bytes, start } = attempt;
+  const isFirst = reports === 0;
+  const end = start + lastBytes.length;
+  if (isFirst && lastBytes.equals(bytes.subarray(start, end))) {
+    Object.assign(parameters, lastParameters);
+    attempt.unread = bytes.subarray(end);
+    return 1;
+  }
+  do takeParameter(parameters, bytes, attempt.start, attempt.end, reports++);
+  while (bytes[attempt.end] === backend.ParameterStatus && attempt.read());
+  if (isFirst) {
+    lastBytes = Buffer.from(bytes.subarray(start, attempt.end));
+    lastParameters = { ...parameters };
+  }
+  return reports;
+}
+
 /**
  * Reads everything up to ReadyForQuery into the session.
  * @returns {Promise<string|undefined>} the answer to a question: the only column of the only row
  */
 async function untilReady(attempt, session, { notice }) {
-  const expected = attempt.doing === STEP.ASK ? ANSWER : FIRST;
+  const asks = attempt.doing === STEP.ASK;
   let value;
-  for (let reports = 0; ;) {
+  for (let reports = asks ? 1 : 0; ;) {
     while (!attempt.read()) await attempt.more();
     const { bytes, start: at, end } = attempt;
     const type = bytes[at];
-    if (!expected.includes(type)) throw unexpected(type);
     if (type === backend.ReadyForQuery) {
       if (end - at !== 6 || bytes[at + 5] !== 73) throw protocolError('ReadyForQuery of a wrong kind');
       return value;
     } else if (type === backend.ParameterStatus) {
-      takeParameter(session.parameters, bytes, at, end, reports++);
+      reports = takeParameters(attempt, session.parameters, reports);
     } else if (type === backend.NoticeResponse) {
       notice(decodeFields(bytes, at, end));
-    } else if (type === backend.BackendKeyData) {
+    } else if (!asks && type === backend.BackendKeyData) {
       session.backendKey = decodeBackendKeyData(bytes, at, end);
       session.processId = session.backendKey.readInt32BE(0);
-    } else if (type === backend.DataRow) {
+    } else if (asks && type === backend.DataRow) {
       if (end - at < 11) throw protocolError('DataRow of a wrong length');
       value = bytes.toString('latin1', at + 11, end);
+    } else if (!asks || (type !== backend.RowDescription && type !== backend.CommandComplete)) {
+      throw unexpected(type);
     }
   }
 }

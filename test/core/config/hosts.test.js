@@ -141,6 +141,29 @@ describe('a socket path', () => {
     fs.rmSync(directory, { recursive: true });
   });
 
+  it('asks the system once for a directory that has a socket', () => {
+    const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'pg-'));
+    const inside = path.join(directory, '.s.PGSQL.5433');
+    const { existsSync } = fs;
+    let asked = 0;
+    fs.existsSync = name => {
+      asked++;
+      return existsSync(name);
+    };
+    try {
+      for (const expected of [1, 2]) {
+        assert.equal(socketPath(directory, 5433), inside);
+        assert.equal(asked, expected);
+      }
+      fs.writeFileSync(inside, '');
+      for (let i = 0; i < 3; i++) assert.equal(socketPath(directory, 5433), inside);
+      assert.equal(asked, 3);
+    } finally {
+      fs.existsSync = existsSync;
+      fs.rmSync(directory, { recursive: true });
+    }
+  });
+
   it('in the abstract namespace begins with NUL', () => {
     assert.equal(socketPath('@x', 1), '\0x/.s.PGSQL.1');
   });

@@ -227,6 +227,43 @@ describe('Starting a session', () => {
     });
   });
 
+  it('gives what this server reports, whatever the last ones have reported', async () => {
+    const [a, b] = [SAY.parameter('a', '1'), SAY.parameter('b', '2')];
+    const notice = message('N', 'SWARNING\0C01000\0Mcareful\0\0');
+    const isNoStandby = [message('T', '\0\0'), message('D', '\0\x01\0\0\0\x01f'), message('C', 'SELECT 1\0')];
+    for (const [messages, expected, answer] of [
+      [[a, b], { a: '1', b: '2' }],
+      [[a, b], { a: '1', b: '2' }],
+      [[a, b, SAY.parameter('c', '3')], { a: '1', b: '2', c: '3' }],
+      [[a, b, SAY.parameter('b', '4')], { a: '1', b: '4' }],
+      [[a], { a: '1' }],
+      [[a, notice, b], { a: '1', b: '2' }],
+      [[b], { b: '2' }],
+      [[b], { a: '1', b: '2' }, [a, ...isNoStandby]],
+      [[a], { a: '1' }],
+      [[], {}]
+    ]) {
+      await withFake(
+        async conversation => {
+          await conversation.first();
+          conversation.say(SAY.ok, ...messages, SAY.key, SAY.ready);
+          await conversation.read();
+          if (answer === undefined) return conversation.socket.end();
+          conversation.say(...answer, SAY.ready);
+          await conversation.read();
+          conversation.socket.end();
+        },
+        async fake => {
+          const session = await open({ ...fake.config, ...(answer && { target_session_attrs: 'primary' }) });
+          assert.deepEqual({ ...session.parameters }, expected);
+          assert.equal(session.notices.length, messages.includes(notice) ? 1 : 0);
+          session.parameters.b = 'what SET has changed';
+          await session.end();
+        }
+      );
+    }
+  });
+
   it('passes notices on', async () => {
     await withFake(
       async conversation => {
