@@ -321,8 +321,11 @@ class Flight extends Command {
   /** Its answer is complete. It settles, or waits until it is known what the types of its results are. */
   ready() {
     const { receivers } = this;
-    this.rejectWith(receivers.find(receiver => receiver?.error !== undefined)?.error);
-    const hasTypes = receivers.some(receiver => receiver?.types !== undefined);
+    let hasTypes = false;
+    for (const receiver of receivers) {
+      this.rejectWith(receiver?.error);
+      if (receiver?.types !== undefined) hasTypes = true;
+    }
     if (!hasTypes || !this.scope.pipeline.learn(this, receivers)) this.settle();
   }
 }

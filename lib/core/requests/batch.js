@@ -13,11 +13,11 @@ const placedAt = (error, index) => placed(error, `queries[${index}]`, { index })
 /** Maps the queries; an error gets the `index` of its query. A loop, since a stack has ten lines. */
 function mapQueries(queries, work) {
   const mapped = [];
-  for (const query of queries) {
+  for (let i = 0; i < queries.length; i++) {
     try {
-      mapped.push(work(query));
+      mapped.push(work(queries[i]));
     } catch (error) {
-      throw placedAt(error, mapped.length);
+      throw placedAt(error, i);
     }
   }
   return mapped;
