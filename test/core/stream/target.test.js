@@ -34,6 +34,49 @@ describe('A target', () => {
     }
   });
 
+  it('is no object that has only half of what a stream has', () => {
+    for (const half of [{ write() {} }, { on() {} }, {}, null, undefined])
+      assert.throws(() => new Target(half), /^TypeError: the target must be a writable stream/);
+  });
+
+  it('may be a WHATWG stream, which takes the writes one after the other and is unlocked in the end', async () => {
+    const taken = [];
+    const stream = new WritableStream({ write: chunk => void taken.push(String(chunk)) });
+    const target = new Target(stream);
+    target.watch(() => {});
+    for (const letter of 'abc') target.write(Buffer.from(letter));
+    await target.flushed();
+    assert.deepEqual(taken, ['a', 'b', 'c']);
+    assert.equal(stream.locked, true);
+    target.release();
+    assert.equal(stream.locked, false);
+  });
+
+  it('tells the backlog how much it has not taken, and when that is nothing', async () => {
+    const callbacks = [];
+    const stream = new Writable({ write: (chunk, encoding, callback) => callbacks.push(callback) });
+    const told = [];
+    const target = new Target(stream);
+    target.watch(() => {});
+    target.backlog = {
+      add: (from, length) => told.push(['add', length]),
+      remove: (from, length, isAll) => told.push(['remove', length, isAll])
+    };
+    for (const piece of ['abc', 'de']) target.write(Buffer.from(piece));
+    for (let writes = 0; writes < 2; writes++) {
+      callbacks.shift()();
+      await turn();
+    }
+    assert.deepEqual(told, [
+      ['add', 3],
+      ['add', 2],
+      ['remove', 3, false],
+      ['remove', 2, true]
+    ]);
+    target.release();
+    stream.destroy();
+  });
+
   it('is destroyed if its write or end throws, since a stream of Node.js then calls back no more', async () => {
     const broken = new Error('broken');
     const fail = () => {
