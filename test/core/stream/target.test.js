@@ -77,6 +77,33 @@ describe('A target', () => {
     stream.destroy();
   });
 
+  it('tells the backlog nothing of what is taken at once, or given to middleware that may drop callbacks', async () => {
+    const taking = new Writable({ write: (chunk, encoding, callback) => callback() });
+    const wrapped = Object.assign(slow(), { write: () => true });
+    Writable.prototype.write.call(wrapped, 'a piece that waits');
+    for (const stream of [taking, wrapped]) {
+      const target = new Target(stream);
+      target.watch(() => {});
+      target.backlog = { add: () => assert.fail('added'), remove: () => assert.fail('removed') };
+      target.write(Buffer.from('abc'));
+      await turn();
+      target.release();
+      stream.destroy();
+    }
+  });
+
+  it('is the HTTP/2 stream behind a response, but no other `stream`, and none behind middleware', () => {
+    const behind = slow();
+    const response = { createPushResponse() {}, stream: behind };
+    const wrapped = { ...response, write: () => true };
+    for (const [given, isBehind] of [
+      [Object.assign(slow(), response), true],
+      [Object.assign(slow(), { stream: behind }), false],
+      [Object.assign(slow(), wrapped), false]
+    ])
+      assert.equal(new Target(given).stream, isBehind ? behind : given);
+  });
+
   it('is destroyed if its write or end throws, since a stream of Node.js then calls back no more', async () => {
     const broken = new Error('broken');
     const fail = () => {
@@ -344,6 +371,16 @@ describe('A target', () => {
       assert.equal(target.untilFirst(), undefined);
       assert.equal(second.listenerCount('socket'), 0);
       second.end();
+      stop();
+    });
+
+    it('has no turn without a connection, or when it is gone before', async () => {
+      const {
+        list: [, second],
+        stop
+      } = await responses(2);
+      assert.equal(new Target(new http.ServerResponse(new http.IncomingMessage())).untilFirst(), undefined);
+      assert.equal(new Target(second.destroy()).untilFirst(), undefined);
       stop();
     });
 
