@@ -5,9 +5,11 @@ const { once } = require('node:events');
 const { PassThrough, Readable } = require('node:stream');
 const { pipeline } = require('node:stream/promises');
 const { PostgresError, ConnectionError } = require('../../..');
+const { Backlog } = require('../../../lib/core/stream/backlog');
 const { ROWS } = require('../../support/slow-reader');
 const { connected, proxied, running } = require('../../support');
 const { collect, goesOn, isIdle } = require('../../support/copy-streams');
+const { shorten } = require('../../support/hooks');
 const { failing, standstill, until } = require('../../support/kit');
 
 describe('copyTo', () => {
@@ -205,6 +207,34 @@ describe('copyTo', () => {
       return { copied };
     });
     assert.equal((await collect(stream.copied)).length, 505000);
+  });
+
+  it('is in the backlog while it keeps pieces, whether these are read or it is destroyed', async () => {
+    const client = await connected();
+    const kept = new Set();
+    let left;
+    const { add, remove } = Backlog.prototype;
+    shorten(Backlog.prototype, 'add', function (target, length) {
+      kept.add(target);
+      return add.call(this, target, length);
+    });
+    shorten(Backlog.prototype, 'remove', function (target, ...rest) {
+      remove.call(this, target, ...rest);
+      left.push([target.at === undefined, this.bytes]);
+    });
+    for (const take of [collect, stream => stream.destroy()]) {
+      const stream = client.copyTo("COPY (SELECT repeat('x', 1000) FROM generate_series(1, 30000)) TO STDOUT");
+      kept.clear();
+      left = [];
+      await until(() => kept.size > 0, 'a piece to be kept');
+      await take(stream);
+      await goesOn(client);
+      assert.deepEqual(
+        left.map(([isOut]) => isOut),
+        left.map(([, bytes]) => bytes === 0)
+      );
+      assert.deepEqual(left.at(-1), [true, 0]);
+    }
   });
 
   it('is destroyed when its reader takes nothing for the stall_timeout, and the connection goes on', async () => {
