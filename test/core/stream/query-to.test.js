@@ -25,6 +25,7 @@ const {
   hex,
   message,
   proxied,
+  running,
   sharedServer
 } = require('../../support');
 const { collector, slow, standstill, until } = require('../../support/kit');
@@ -460,6 +461,16 @@ describe('queryTo', () => {
   });
 
   describe('with a target that goes away', () => {
+    it('cancels a query whose stream stays open, on a connection that is there, before the first byte', async () => {
+      const client = await connected();
+      const target = slow();
+      const result = client.query('SELECT pg_sleep(600)', [], { stream: target });
+      await running(client);
+      target.destroy();
+      await assert.rejects(result, AbortError);
+      assert.equal((await client.query('SELECT 7 AS a')).rows[0].a, 7);
+    });
+
     /** Reads so many bytes of the result, then is gone. */
     const leaving = (bytes, error) =>
       new Writable({
