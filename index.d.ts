@@ -1112,11 +1112,11 @@ export class Client<out D extends boolean = true> extends Session<D> {
   copyFail(reason?: string | Uint8Array): Promise<RowReader>;
 
   /**
-   * Asks the server to cancel whatever it is running for this client. To cancel one query and no other, pass a
-   * `signal`. You may await it before the query: a promise that it makes reject, or a COPY stream that it destroys,
-   * needs no handler.
-   * @returns resolves when the server has taken the request, which may be too late; rejects with a ConnectionError if
-   *   the server cannot be reached or the client is not connected (08003)
+   * Asks the server to cancel whatever it is running for this client. It has no effect on a query that the server has
+   * not begun. To cancel one query and no other, pass a `signal`. You may await it before the query: a promise that it
+   * makes reject, or a COPY stream that it destroys, needs no handler.
+   * @returns resolves when the server has taken the request, which may be too early or too late; rejects with a
+   *   ConnectionError if the server cannot be reached or the client is not connected (08003)
    */
   cancel(): Promise<void>;
 
