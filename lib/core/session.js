@@ -308,7 +308,7 @@ class Session extends EventEmitter {
   /** The source of `listen`. */
   get [CHANNELS]() {
     throw new UsageError(
-      'listen is a method of a client or a pool: in a transaction it would begin with the commit',
+      'listen is a method of a client or a pool, not of a transaction or a session made by with()',
       '25001'
     );
   }
