@@ -197,6 +197,25 @@ const FAULTS = {
   'destroy(error)': ({ client }) => client.destroy(new Error('enough'))
 };
 
+/** What settles in silence by its limit (connect_timeout, statement_timeout) alone. */
+const ALONE = {
+  connecting: '3 of 3',
+  'TLS handshake': '3 of 3',
+  authentication: '3 of 3',
+  idle: '0 of 0',
+  '1,000 pipelined queries': '1000 of 1000',
+  'mid-row': '2 of 2',
+  'mid-COPY-out': '2 of 2',
+  'mid-COPY-in': '1 of 1',
+  'an open portal': '1 of 3',
+  'a cursor': '1 of 2',
+  transaction: '1 of 3',
+  batch: '2 of 2',
+  cancelling: '1 of 3',
+  'end() pending': '1 of 3',
+  'pass-through to a slow stream': '2 of 2'
+};
+
 /** Waits for all promises; fails when one takes longer than the bound. */
 async function settled(promises, name) {
   let timer;
@@ -259,10 +278,10 @@ async function run(server, state, fault) {
   }
   let alone;
   const limited = async () => {
-    for (const until = Date.now() + (before ? 3000 : 2 * LIMIT); Date.now() < until; await sleep(5)) {
-      if (pending.every(each => each.settled)) break;
-    }
-    alone = `${pending.filter(each => each.settled).length} of ${pending.length}`;
+    const count = () => pending.filter(each => each.settled).length;
+    for (const until = Date.now() + 4 * BOUND; count() < Number.parseInt(ALONE[state]) && Date.now() < until;)
+      await sleep(5);
+    alone = `${count()} of ${pending.length}`;
   };
   if (before !== undefined) proxy.refuse(); // it may try once more
   await FAULTS[fault]({ client, proxy, wire, server, limited });
@@ -348,4 +367,4 @@ async function main(...faults) {
 }
 
 if (require.main === module) main(...process.argv.slice(2));
-module.exports = { FAULTS, CONNECTED, CONNECTING };
+module.exports = { ALONE, FAULTS, CONNECTED, CONNECTING };

@@ -4,7 +4,7 @@ const assert = require('node:assert/strict');
 const { spawn } = require('node:child_process');
 const { once } = require('node:events');
 const path = require('node:path');
-const { FAULTS, CONNECTED, CONNECTING } = require('../support/settling');
+const { ALONE, FAULTS, CONNECTED, CONNECTING } = require('../support/settling');
 
 /** How long a process may go on once it has nothing more to do, in milliseconds. */
 const EXIT = 20000;
@@ -23,25 +23,6 @@ const CODES = {
   'a message out of order': ['08P01', '28000', ...BROKEN_TLS, 'ECONNREFUSED'],
   'destroy()': ['08003'],
   'destroy(error)': ['08006', 'ABORT_ERR']
-};
-
-/** What settles in silence by its limit (connect_timeout, statement_timeout) alone. */
-const ALONE = {
-  connecting: '3 of 3',
-  'TLS handshake': '3 of 3',
-  authentication: '3 of 3',
-  idle: '0 of 0',
-  '1,000 pipelined queries': '1000 of 1000',
-  'mid-row': '2 of 2',
-  'mid-COPY-out': '2 of 2',
-  'mid-COPY-in': '1 of 1',
-  'an open portal': '1 of 3',
-  'a cursor': '1 of 2',
-  transaction: '1 of 3',
-  batch: '2 of 2',
-  cancelling: '1 of 3',
-  'end() pending': '1 of 3',
-  'pass-through to a slow stream': '2 of 2'
 };
 
 /** Faults that have a process and a server to themselves, since they end it or wait. */
