@@ -279,8 +279,10 @@ async function run(server, state, fault) {
   let alone;
   const limited = async () => {
     const count = () => pending.filter(each => each.settled).length;
-    for (const until = Date.now() + 4 * BOUND; count() < Number.parseInt(ALONE[state]) && Date.now() < until;)
-      await sleep(5);
+    const begun = Date.now();
+    const isOver = () =>
+      count() === pending.length || (Date.now() - begun > 2 * LIMIT && count() >= Number.parseInt(ALONE[state]));
+    while (!isOver() && Date.now() - begun < 4 * BOUND) await sleep(5);
     alone = `${count()} of ${pending.length}`;
   };
   if (before !== undefined) proxy.refuse(); // it may try once more
