@@ -79,7 +79,7 @@ async function start(config, plan, attempt, login, hooks) {
   return session;
 }
 
-/** The first messages of parameters of the last session, and what they say: the next one mostly begins with the same. */
+/** The first ParameterStatus messages of the last session, and what they say: the next one mostly begins with these. */
 let lastBytes = Buffer.alloc(1);
 let lastParameters;
 
