@@ -19,7 +19,6 @@ export class VirtualList {
   #top = 0; // pixels above the view, in the table's own scale
   #last = 0; // the scrollbar's place that #top belongs to
   #wheel = 0; // when it was last turned
-  #settle;
   #frame = 0;
 
   /**
@@ -103,7 +102,6 @@ export class VirtualList {
 
   /** Puts the scrollbar where the table is. */
   #sync() {
-    clearTimeout(this.#settle);
     this.#scroller.scrollTop = this.#top / this.#scale;
     this.#last = this.#scroller.scrollTop;
   }
@@ -117,12 +115,11 @@ export class VirtualList {
     const atEnd = scrollTop >= this.#sizer.offsetHeight - clientHeight - 1;
     if (scale === 1 || scrollTop <= 0) this.#top = scrollTop;
     else if (atEnd) this.#top = this.#bottom;
-    // A wheel, a key or a finger moves by what it says; only the scrollbar's thumb by the scale.
+    // A wheel, a key or a finger moves by what it says; only the scrollbar's thumb by the scale. The thumb is not put
+    // where the table is then: this would stop a scrolling that the browser animates.
     else if (Math.abs(moved) <= 2 * clientHeight || performance.now() - this.#wheel < 200) this.#top += moved;
     else this.#top = scrollTop * scale;
     this.#top = Math.max(0, Math.min(this.#top, this.#bottom));
-    clearTimeout(this.#settle);
-    if (scale > 1) this.#settle = setTimeout(() => this.#sync(), 200);
     if (this.#frame === 0) this.#frame = requestAnimationFrame(() => this.#draw());
   }
 
