@@ -1,15 +1,14 @@
 'use strict';
 
-const { tracingChannel } = require('node:diagnostics_channel');
 const { ConnectionError, PostgresError, TimeoutError } = require('../..');
-const { giveUpAll, tooLong, waitsForItself, watchLimits } = require('../core/pipeline');
+const { channelsOf, giveUpAll, tooLong, waitsForItself, watchLimits } = require('../core/pipeline');
 const { Alarm } = require('./alarm');
 const { Connection, OWNED, SHARED } = require('./connection');
 const { SlowReaders } = require('./slow-readers');
 const { Turns } = require('./turns');
 const { Waiting } = require('./waiting');
 
-const channel = tracingChannel?.('quickgres:pool');
+const channel = channelsOf('quickgres:pool');
 
 /** The first and the longest pause between two attempts to connect, in milliseconds. */
 const FIRST_PAUSE = 50;
@@ -209,7 +208,7 @@ class Connections {
     this.#alarm.setTo(use.since + this.#options.acquire_timeout);
     this.#serve();
     this.#relieve(use.since);
-    if (channel?.hasSubscribers) this.#trace(promise, use);
+    if (channel.hasSubscribers) this.#trace(promise, use);
     if (signal === undefined && time === undefined) return promise;
     const limits = { signal, statement_timeout: time, waited: performance.now() - since };
     return promise.finally(watchLimits(limits, use.reject, tooLate, () => false));

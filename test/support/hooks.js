@@ -38,7 +38,10 @@ function limit(suite) {
 /** Rejections that nothing has handled so far, by their promises: Mocha ignores them. */
 const unhandled = new Map();
 const reject = (error, promise) => unhandled.set(promise, error);
-process.on('rejectionHandled', promise => unhandled.delete(promise));
+process.on('rejectionHandled', told => {
+  // Deno tells of the error in place of its promise.
+  for (const [promise, error] of unhandled) if (promise === told || error === told) unhandled.delete(promise);
+});
 
 const sessions = new Set();
 const endings = new Set();

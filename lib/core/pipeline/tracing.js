@@ -7,18 +7,23 @@ const { tracingChannel } = require('node:diagnostics_channel');
 const { handOut } = require('./errors');
 const { DISCARD } = require('./query');
 
-const channel = tracingChannel('quickgres:query');
-
-/** Whether NODE_DEBUG has `quickgres`, by the rules of Node.js: in workerd every debuglog is enabled. */
-function isDebugged(list = globalThis.process?.env?.NODE_DEBUG ?? '') {
-  const pattern = name => name.replace(/[^\w*]/g, '\\$&').replaceAll('*', '.*');
-  return list.split(',').some(name => name !== '' && new RegExp(`^${pattern(name)}$`, 'i').test('quickgres'));
+/** The channels of a name. Those of Bun do not tell together whether one of them has subscribers. */
+function channelsOf(name) {
+  const channels = tracingChannel(name);
+  if (channels.hasSubscribers !== undefined) return channels;
+  const get = () => Object.values(channels).some(each => each.hasSubscribers);
+  return Object.defineProperty(channels, 'hasSubscribers', { get });
 }
 
-/** Prints what it is called with if NODE_DEBUG has `quickgres`. */
-const debug = isDebugged() ? require('node:util').debuglog('quickgres') : () => {};
+const channel = channelsOf('quickgres:query');
 
-if (isDebugged())
+/** Whether NODE_DEBUG may name `quickgres`: debuglog has the rules, but in workerd every debuglog is enabled. */
+const mayDebug = /quickgres|\*/i.test(globalThis.process?.env?.NODE_DEBUG);
+
+/** Prints what it is called with if NODE_DEBUG has `quickgres`. */
+const debug = mayDebug ? require('node:util').debuglog('quickgres') : () => {};
+
+if (mayDebug)
   channel.asyncEnd.subscribe(({ text, duration, waited, firstByte, processId, error, result }) => {
     const [all, wait, first] = [duration, waited, firstByte].map(ms => ms?.toFixed(1) ?? '-');
     const outcome = error?.message ?? `${result.cmd ?? 'batch'} ${result.rowCount}`;
@@ -203,4 +208,4 @@ async function traceWait(text, run) {
   }
 }
 
-module.exports = { channel, debug, trace, traceAbove, traceCall, traceControls, traceWait };
+module.exports = { channel, channelsOf, debug, trace, traceAbove, traceCall, traceControls, traceWait };
