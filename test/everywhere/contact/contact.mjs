@@ -1,4 +1,5 @@
 // What a program does with a server, on any runtime that has TCP: it prints what came of it, a line of JSON.
+import { tracingChannel } from 'node:diagnostics_channel';
 import { Readable, Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { Client } from 'quickgres';
@@ -56,6 +57,15 @@ setTimeout(() => controller.abort(), 50);
 seen.abort = await codeOf(client.query('SELECT pg_sleep(60)', [], { signal: controller.signal }));
 seen.limit = await codeOf(client.query('SELECT pg_sleep(60)', [], { statement_timeout: 50 }));
 seen.after = Number((await client.query('SELECT 1 AS n')).rows[0].n);
+
+seen.traced = [];
+const channel = tracingChannel('quickgres:query');
+const onend = ({ text, result, error }) => seen.traced.push(`${text}: ${error?.code ?? result.rowCount}`);
+channel.asyncEnd.subscribe(onend);
+await client.query('SELECT 1');
+await codeOf(client.query('SELECT 1 / 0'));
+channel.asyncEnd.unsubscribe(onend);
+await client.query('SELECT 2');
 
 const pool = new Pool({ ...config, sslmode: 'verify-ca', ssl: { ca } }, { size: 2 });
 pool.on('error', () => {});

@@ -35,6 +35,7 @@ const EXPECTED = {
   abort: 'AbortError ABORT_ERR true',
   limit: 'TimeoutError 57014 true',
   after: 1,
+  traced: ['SELECT 1: 1', 'SELECT 1 / 0: 22012'],
   tls: true,
   loss: 'ConnectionError 57P01 true',
   closed: 'ConnectionError 08003 false',
