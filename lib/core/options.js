@@ -1,6 +1,6 @@
 'use strict';
 
-const { Piece, checkText, checkValues, isBytes, kindOf, snapshot, tagOf } = require('./protocol');
+const { Piece, checkText, checkValues, isBytes, isRecord, kindOf, snapshot, tagOf } = require('./protocol');
 const { checkDecode } = require('./rows');
 
 const NO_VALUES = Object.freeze([]);
@@ -127,13 +127,10 @@ const CHECKS = {
 
 /** @throws {TypeError} unless the options are an object */
 function checkObject(options) {
-  if (options === null || typeof options !== 'object') {
-    throw new TypeError(`options must be an object, not ${kindOf(options)}${noCallback(options)}`);
-  }
-  if (Array.isArray(options))
-    throw new TypeError('options must be an object, not an array: query(text, values, options) takes values');
-  if (tagOf(options) === 'AbortSignal')
-    throw new TypeError('options must be an object, not an AbortSignal: write { signal }');
+  if (isRecord(options)) return;
+  const hints = { Array: ': query(text, values, options) takes values', AbortSignal: ': write { signal }' };
+  const hint = hints[tagOf(options)] ?? noCallback(options);
+  throw new TypeError(`options must be an object, not ${kindOf(options)}${hint}`);
 }
 
 /** @param {Object<string, function(*, string)>} [checks] by name */

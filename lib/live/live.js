@@ -81,7 +81,6 @@ class Live extends EventEmitter {
       ? [[request, response], sql, parameters, how]
       : [[request], response, sql, parameters];
     const [text, values, options] = statementOf(this.#session[LEASE], ...query);
-    if (typeof options !== 'object') throw new TypeError(`options must be an object, not ${kindOf(options)}`);
     checkObject(options);
     const { tags = [], settings, ...plain } = options;
     if (!Array.isArray(tags) || !tags.every(tag => typeof tag === 'string'))

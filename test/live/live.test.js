@@ -815,7 +815,7 @@ describe('Live', () => {
     for (const [options, kind] of [
       [null, 'null'],
       ['todos', 'a string'],
-      [() => {}, 'a function']
+      [() => {}, 'a function: there are no callbacks, but promises, streams and async iterables']
     ]) {
       await assert.rejects(new Live(client).respond(request, 'SELECT 1', [], options), {
         name: 'TypeError',

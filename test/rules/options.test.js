@@ -23,7 +23,10 @@ const { Pool } = pool;
 const { PgOutput, changes, formatLsn, parseLsn, replicate } = replication;
 
 /** Values that are no options, wherever options are taken. */
-const NO_OPTIONS = [5, null, 'x', [], true, () => {}, new AbortController().signal, { nope: 1 }];
+const NO_OPTIONS = [
+  ...[5, null, 'x', [], true, () => {}, new AbortController().signal, { nope: 1 }],
+  ...[new Map([['signal', null]]), new Set(), new Date(0), Promise.resolve({})]
+];
 
 /** Values that an option does not take, by its name. */
 const WRONG = {
@@ -37,7 +40,7 @@ const WRONG = {
   columns: [5, {}, [5], [], null],
   compress: ['gzip', 1, null],
   concurrency: [0, '5', null],
-  decode: [5, 'yes', null, { nope$: 5 }, { int4: 5 }, new Map([['', Number]])],
+  decode: [5, 'yes', null, [], new Set(), new Date(0), { nope$: 5 }, { int4: 5 }, new Map([['', Number]])],
   deferrable: ['yes', 1],
   emptyStatus: [99, 600, '200', null],
   end: ['yes', 1, null],

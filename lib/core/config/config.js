@@ -5,7 +5,7 @@ const { homeFile } = require('./files');
 const { hostList } = require('./hosts');
 const { late } = require('../late');
 const { OPTIONS, ENCRYPTED, MODES, VERIFIED, check, isOption, isToken, isUtf8 } = require('./options');
-const { isUrl, kindOf } = require('../protocol');
+const { isRecord, isUrl, kindOf } = require('../protocol');
 
 const later = late({
   conninfo: () => require('./conninfo'),
@@ -174,8 +174,7 @@ const read = config =>
 
 /** Sorts the keys of a config object into libpq's options, the client's own, and parameters for the server. */
 function fromObject(config) {
-  if (typeof config !== 'object' || Array.isArray(config))
-    throw new TypeError(`config must be an object or a connection string, not ${kindOf(config)}`);
+  if (!isRecord(config)) throw new TypeError(`config must be an object or a connection string, not ${kindOf(config)}`);
   const { connectionString: text } = config;
   if ((text ?? '') !== '' && typeof text !== 'string' && !isUrl(text))
     throw new TypeError(`connectionString must be a string or a URL, not ${kindOf(text)}`);

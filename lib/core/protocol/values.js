@@ -81,6 +81,13 @@ function dateText(date, what) {
 }
 
 const isDate = value => tagOf(value) === 'Date';
+
+/** Whether a value is an object of names and values: no list, Map or promise. The exports of a module are one. */
+function isRecord(value) {
+  const tag = tagOf(value);
+  return tag === 'Object' || tag === 'Module';
+}
+
 const isUrl = value => tagOf(value) === 'URL';
 
 /** Whether a value is a Uint8Array, such as a Buffer. */
@@ -387,6 +394,7 @@ module.exports = {
   isDate,
   isList,
   isPlain,
+  isRecord,
   isRow,
   isText,
   isUrl,

@@ -1,6 +1,6 @@
 'use strict';
 
-const { kindOf, protocolError, tagOf } = require('../protocol');
+const { isRecord, kindOf, protocolError, tagOf } = require('../protocol');
 
 /** Hexadecimal bytea is read in parts of so many digits, since V8 has no strings of more than 512 MB. */
 const PART = 65536;
@@ -33,10 +33,10 @@ const namesIn = decode => named.get(decode) ?? [];
 /** @throws {TypeError} unless it is undefined, a boolean, or a map of types, by OID or name, to decoders */
 function checkDecode(decode) {
   if (decode === undefined || typeof decode === 'boolean') return decode;
-  if (typeof decode !== 'object' || decode === null)
+  const isMap = tagOf(decode) === 'Map';
+  if (!isMap && !isRecord(decode))
     throw new TypeError(`decode must be a boolean or an object of decoders by type, not ${kindOf(decode)}`);
   if (checked.has(decode)) return decode;
-  const isMap = tagOf(decode) === 'Map';
   for (const [key, decoder] of isMap ? decode : Object.entries(decode)) {
     checkKey(key, isMap);
     if (isName(key)) named.set(decode, [...namesIn(decode), key]);
@@ -53,8 +53,7 @@ const readingOf = ({ decode, names }) => ({ decode, names });
 
 /** @throws {TypeError} unless these are options of a reader */
 function checkReading(options) {
-  if (options === null || typeof options !== 'object' || Array.isArray(options) || tagOf(options) === 'AbortSignal')
-    throw new TypeError(`options must be an object, not ${kindOf(options)}`);
+  if (!isRecord(options)) throw new TypeError(`options must be an object, not ${kindOf(options)}`);
   const wrong = Object.keys(options).find(name => name !== 'decode' && name !== 'names');
   if (wrong !== undefined) throw new TypeError(`there is no option ${wrong} here; the options are decode, names`);
   const { decode, names } = options;

@@ -488,7 +488,7 @@ describe('an object', () => {
   });
 
   it('is not an array, a number or a function', () => {
-    for (const config of [[], 5432, true, () => {}]) {
+    for (const config of [[], 5432, true, () => {}, new Map(), Promise.resolve({}), new Date(0)]) {
       assert.throws(() => read(config), /config must be an object or a connection string/);
     }
   });
