@@ -34,6 +34,9 @@ const PIPELINES = /\.(?:neon\.(?:tech|build)|hyperdrive\.local)\.?$/i;
 /** Types of values that become texts. */
 const TEXTS = new Set(['string', 'number', 'bigint', 'boolean']);
 
+/** Options that may be booleans. */
+const FLAGS = ['keepalives', 'replication', 'sslsni'];
+
 /** Versions that must not be greater than others. */
 const BOUNDS = [
   ['min_protocol_version', 'max_protocol_version'],
@@ -198,7 +201,9 @@ function fromObject(config) {
       const what = option ? '' : 'an option, or a setting for the server as ';
       throw new TypeError(`${key} must be ${what}a string, a number or a boolean, not ${kindOf(value)}`);
     }
-    const text = String(option && typeof value === 'boolean' ? +value : value);
+    const isFlag = option && typeof value === 'boolean';
+    check(!isFlag || FLAGS.includes(name), `${key} must be a string or a number, not a boolean`);
+    const text = String(isFlag ? +value : value);
     if ((texts.get(name) ?? text) !== text)
       throw new TypeError(
         `${key} is given twice, with different values: remove one` +

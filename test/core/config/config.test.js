@@ -474,6 +474,9 @@ describe('an object', () => {
     assert.equal(config.hosts[0].port, 6);
     assert.throws(() => read({ statement_cache: -1 }), /statement_cache must be 0 or more, not "-1"/);
     assert.throws(() => read({ connect_timeout: NaN }), /connect_timeout/);
+    assert.equal(read({ replication: false }).replication, read({ replication: 'false' }).replication);
+    for (const name of ['statement_cache', 'max_pipeline', 'port', 'host', 'user', 'connect_timeout', 'passfile'])
+      assert.throws(() => read({ [name]: true }), { message: `${name} must be a string or a number, not a boolean` });
   });
 
   it('may have a socket: a Duplex or a function, at localhost unless a host is named', () => {
