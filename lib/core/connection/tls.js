@@ -36,7 +36,8 @@ const NOT_PASSED_ON = [
 /**
  * Makes the options for tls.connect, without the address. The option `ssl` verifies the certificate as tls.connect
  * does, unless `rejectUnauthorized` is false. Without `ssl`, verify-ca and verify-full verify it, and so do weaker
- * modes if there is a root certificate; only verify-full checks the name.
+ * modes if there is a root certificate; only verify-full checks the name. `server` keeps the context
+ * for cancel requests, since a new one is a seventh of their CPU.
  * @throws {ConnectionError} 08001 for files that are missing, unreadable or, with a key, readable by other users
  */
 function tlsOptions(config, server) {
@@ -49,7 +50,7 @@ function tlsOptions(config, server) {
   const asNode = config.ssl !== undefined && verifies !== false;
   const ca = rootCertificates(config, sslmode);
   const byNames = full || (asNode && sslmode !== 'verify-ca');
-  const check = own.checkServerIdentity ?? (byNames ? tls.checkServerIdentity : () => undefined);
+  const check = own.checkServerIdentity ?? (byNames ? tls.checkServerIdentity : () => {});
   // RFC 6066 allows no addresses.
   const named = config.sslsni && host && !net.isIP(host) && !/^[/@]/.test(host);
   return {
@@ -60,13 +61,13 @@ function tlsOptions(config, server) {
     ...(config.sslnegotiation === 'direct' && { ALPNProtocols: ['postgresql'] }),
     secureContext:
       own.secureContext ??
-      tls.createSecureContext({
+      (server.secureContext ??= tls.createSecureContext({
         minVersion: config.ssl_min_protocol_version,
         maxVersion: config.ssl_max_protocol_version,
         ...own,
-        ...(ca !== undefined && { ca }),
+        ca: ca ?? own.ca,
         ...clientCertificate(config)
-      })
+      }))
   };
 }
 
@@ -153,7 +154,7 @@ function endPoint(socket) {
   if (raw === undefined) return null;
   const der = Buffer.from(raw); // Deno has a Uint8Array
   const digest = signatureDigest(der);
-  return digest === undefined ? null : crypto.createHash(digest).update(der).digest();
+  return digest ? crypto.createHash(digest).update(der).digest() : null;
 }
 
 /**

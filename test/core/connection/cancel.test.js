@@ -3,6 +3,7 @@
 const assert = require('node:assert/strict');
 const dns = require('node:dns');
 const net = require('node:net');
+const tls = require('node:tls');
 const { startServer, startProxy, makeCertificates, skipBefore } = require('pg-test-fixtures');
 const { open, query, message, withFake, SAY } = require('../../support/connecting');
 const { shorten } = require('../../support/hooks');
@@ -31,10 +32,10 @@ describe('A cancel request', () => {
     "over sockets of the caller's": { socket: () => net.connect(proxy.port, proxy.host), sslmode: 'require' }
   };
 
-  for (const [transport, { unix, ...tls }] of Object.entries(TRANSPORTS)) {
+  for (const [transport, { unix, ...secure }] of Object.entries(TRANSPORTS)) {
     for (const version of ['3.0', '3.2']) {
       it(`ends what its session is doing, ${transport}, protocol ${version}`, async function () {
-        if (tls.sslnegotiation) skipBefore(this, 17, 'direct TLS');
+        if (secure.sslnegotiation) skipBefore(this, 17, 'direct TLS');
         const place = unix
           ? { host: server.socketDirectory, port: server.port }
           : { host: proxy.host, port: proxy.port };
@@ -42,7 +43,7 @@ describe('A cancel request', () => {
         const session = await open({
           ...server.config,
           ...place,
-          ...tls,
+          ...secure,
           max_protocol_version: version,
           connect_timeout: 20
         });
@@ -60,13 +61,13 @@ describe('A cancel request', () => {
         const [first, second] = proxy.connections.slice(before);
         for (const connection of [first, second]) {
           const { toServer } = connection.recorded;
-          if (tls.sslmode === 'disable') assert.ok(!toServer.includes(SSL_REQUEST));
-          else if (tls.sslnegotiation === 'direct') assert.equal(toServer[0], 22);
+          if (secure.sslmode === 'disable') assert.ok(!toServer.includes(SSL_REQUEST));
+          else if (secure.sslnegotiation === 'direct') assert.equal(toServer[0], 22);
           else assert.deepEqual([...toServer.subarray(0, 9)], [...SSL_REQUEST, 22]);
         }
         const { toServer } = second.recorded;
-        assert.equal(toServer.includes(CODE), tls.sslmode === 'disable');
-        if (tls.sslmode === 'disable') {
+        assert.equal(toServer.includes(CODE), secure.sslmode === 'disable');
+        if (secure.sslmode === 'disable') {
           assert.deepEqual(toServer.subarray(4), Buffer.concat([CODE, session.backendKey]));
         }
       });
@@ -93,6 +94,23 @@ describe('A cancel request', () => {
       await session.end();
     } finally {
       dns.lookup = lookup;
+    }
+  });
+
+  it('has the TLS context of its session, since a new one is a seventh of its CPU', async () => {
+    const { createSecureContext } = tls;
+    let made = 0;
+    tls.createSecureContext = options => {
+      made++;
+      return createSecureContext(options);
+    };
+    try {
+      const session = await open({ ...server.config, sslmode: 'require' });
+      await session.cancel();
+      assert.equal(made, 1);
+      await session.end();
+    } finally {
+      tls.createSecureContext = createSecureContext;
     }
   });
 
