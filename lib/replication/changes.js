@@ -82,12 +82,8 @@ async function prepare(client, names, slot) {
 
 /** @returns {Promise<string>} the name of the snapshot that sees what was committed before the slot begins */
 async function createSlot(client, slot) {
-  const [
-    {
-      rows: [row]
-    }
-  ] = await client.simpleQuery(`CREATE_REPLICATION_SLOT ${slot} LOGICAL pgoutput EXPORT_SNAPSHOT`);
-  return row.snapshot_name;
+  const [{ arrays }] = await client.simpleQuery(`CREATE_REPLICATION_SLOT ${slot} LOGICAL pgoutput EXPORT_SNAPSHOT`);
+  return arrays[0][2]; // by its place, whatever `names` says
 }
 
 /** Gives the function a transaction on a connection of its own, which sees the snapshot and may take any time. */

@@ -255,6 +255,17 @@ describe('changes', function () {
     await next;
   });
 
+  it('reads a snapshot with names: camel, where its rows have such names and its changes those of the server', async () => {
+    const seen = [];
+    const snapshot = async tx => seen.push(...(await tx.query('SELECT 1 AS "item_id"')).objects);
+    const { taken } = await begin(loop({ snapshot }, { ...server.config, names: 'camel' }));
+    await server.sql('ALTER TABLE items ADD COLUMN item_id int');
+    await insert(1);
+    const [{ new: row }] = await taken;
+    assert.deepEqual([seen, row.item_id], [[{ itemId: 1 }], null]);
+    await server.sql('ALTER TABLE items DROP COLUMN item_id');
+  });
+
   it('keeps one connection when it has read its snapshot and knows the types', async () => {
     await server.sql("CREATE TYPE mood AS ENUM ('ok')");
     const options = { snapshot: async () => {}, decode: { mood: String } };
