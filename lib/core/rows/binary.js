@@ -4,8 +4,7 @@
 // times as much as the text format. client-parser has the same decoders for pages, which are smaller. The strings are
 // those of the server with DateStyle ISO, IntervalStyle postgres and TimeZone UTC.
 
-const { protocolError } = require('../protocol');
-const { int16, int32, uint16 } = require('../../../client-parser/datarow.js');
+const { check, int16, int32, uint16 } = require('../../../client-parser/datarow.js');
 const { arrayOf } = require('../../../client-parser/nested.js');
 
 const { latin1Slice } = Buffer.prototype;
@@ -29,7 +28,7 @@ const ends = new Int32Array(PAGE);
 
 /** Two characters: the numbers from 0 to 99, and bytes in hexadecimal digits. */
 const TWO = Uint16Array.from({ length: 100 }, (_, i) => ((48 + ((i / 10) | 0)) << 8) | (48 + (i % 10)));
-const HEX = Uint16Array.from({ length: 256 }, (_, i) => Buffer.from(i.toString(16).padStart(2, '0')).readUInt16BE());
+const HEX = Uint16Array.from({ length: 256 }, (_, i) => Buffer.from((256 + i).toString(16)).readUInt16BE(1));
 
 const [SPACE, PLUS, MINUS, DOT, SLASH, ZERO, COLON, R, S, QUOTE, COMMA] = Buffer.from(' +-./0:rs",');
 const [OPEN, CLOSE, OPEN_BRACKET, CLOSE_BRACKET, OPEN_BRACE, CLOSE_BRACE, C, Y] = Buffer.from('()[]{}Cy');
@@ -60,8 +59,11 @@ function decimals(value, pos) {
 }
 
 function integer(value, pos) {
-  if (value < 0) page[pos++] = MINUS;
-  return decimals(value < 0 ? -value : value, pos);
+  if (value < 0) {
+    page[pos++] = MINUS;
+    value = -value;
+  }
+  return decimals(value, pos);
 }
 
 function uuid(bytes, start, end, pos) {
@@ -113,8 +115,10 @@ function readMicros(bytes, start) {
     }
     midnight[0] = days * DAY;
   }
-  seconds = (rest / 1e6) | 0;
-  micros = (rest - seconds * 1e6) | 0;
+  // A half is more than the product can be wrong by. A division would take longer.
+  const whole = ((rest + 0.5) * 1e-6) | 0;
+  seconds = whole;
+  micros = (rest - whole * 1e6) | 0;
 }
 
 /**
@@ -164,8 +168,8 @@ function putMinutes(rest, pos) {
   return pos;
 }
 
-/** Whether a day, after 2000-01-01, is before the year 1. */
-const isBC = day => day < -730119;
+/** Writes what is behind a day, after 2000-01-01, before the year 1. */
+const era = (day, pos) => (day < -730119 ? put(' BC', pos) : pos);
 
 /** The day whose date is in the page at DATE with a space behind it, and the length of both. */
 let dated = NaN;
@@ -186,7 +190,7 @@ function instant(bytes, start, pos, zone) {
   pos = putTime(seconds, pos + datedLength);
   view.setUint32(pos, 0x2b303000); // +00
   pos += zone;
-  return isBC(days) ? put(' BC', pos) : pos;
+  return era(days, pos);
 }
 
 const timestamp = (bytes, start, end, pos) => instant(bytes, start, pos, 0);
@@ -195,22 +199,22 @@ const timestamptz = (bytes, start, end, pos) => instant(bytes, start, pos, 3);
 function date(bytes, start, end, pos) {
   const value = int32(bytes, start);
   const stop = putDate(value, pos);
-  return stop < 0 ? infinity(value, ~(value >> 31), pos) : isBC(value) ? put(' BC', stop) : stop;
+  return stop < 0 ? infinity(value, ~(value >> 31), pos) : era(value, stop);
 }
 
 /** A time of day, to 24:00:00; no server sends others. */
 function time(bytes, start, end, pos) {
   readMicros(bytes, start);
-  if (days === 0) return putTime(seconds, pos);
-  return days === 1 && seconds === 0 && micros === 0 ? putTime(86400, pos) : -1;
+  if (days === 1 && seconds + micros === 0) return putTime(86400, pos);
+  return days === 0 ? putTime(seconds, pos) : -1;
 }
 
 function timetz(bytes, start, end, pos) {
   const west = int32(bytes, start + 8);
+  const zone = Math.abs(west);
   pos = time(bytes, start, end, pos);
-  if (pos < 0 || west >= 360000 || west <= -360000) return -1;
+  if (pos < 0 || zone >= 360000) return -1;
   page[pos++] = west > 0 ? MINUS : PLUS;
-  const zone = west < 0 ? -west : west;
   const hours = (zone / 3600) | 0;
   view.setUint16(pos, TWO[hours]);
   pos += 2;
@@ -222,8 +226,8 @@ function timetz(bytes, start, end, pos) {
 
 const [YEAR, MON, DAYS] = [' yea', ' mon', ' day'].map(unit => Buffer.from(unit).readUInt32BE());
 
-/** Writes a part of an interval. @param {boolean} isSigned whether a positive one has a sign, behind a negative one */
-function part(value, unit, isSigned, pos) {
+/** Writes a part of an interval. @param {boolean} [isSigned] whether a positive one has a sign, behind a negative one */
+function part(value, unit, pos, isSigned) {
   if (isSigned && value > 0) page[pos++] = PLUS;
   pos = integer(value, pos);
   view.setUint32(pos, unit);
@@ -250,10 +254,11 @@ function interval(bytes, start, end, pos) {
     if (micros > 0) micros = 1e6 - micros;
   }
   const isBefore = months < 0;
-  if (months > 11 || months < -11) pos = part((months / 12) | 0, YEAR, false, pos);
-  if (months % 12 !== 0) pos = part(months % 12, MON, false, pos);
-  if (ofDays !== 0) pos = part(ofDays, DAYS, isBefore, pos);
-  if (whole === 0 && micros === 0 && pos > from) return pos - 1;
+  const years = (months / 12) | 0;
+  if (years) pos = part(years, YEAR, pos);
+  if (months % 12 !== 0) pos = part(months % 12, MON, pos);
+  if (ofDays !== 0) pos = part(ofDays, DAYS, pos, isBefore);
+  if (whole + micros === 0 && pos > from) return pos - 1;
   if (isNegative || ofDays < 0 || (ofDays === 0 && isBefore)) page[pos++] = isNegative ? MINUS : PLUS;
   if (whole < 360000) return putTime(whole, pos);
   const hours = Math.floor(whole / 3600);
@@ -267,7 +272,7 @@ function numeric(bytes, start, end, pos) {
   const sign = uint16(bytes, start + 4);
   const scale = uint16(bytes, start + 6);
   // Digits have base 10,000; the one at `weight` is the last before the point.
-  if (end - start < 8 || end - start !== 8 + 2 * count || sign & 0x8000 || scale > 99 || weight > 20) return -1;
+  if (end - start !== 8 + 2 * count || sign & 0x8000 || scale > 99 || weight > 20) return -1;
   if (sign !== 0) page[pos++] = MINUS;
   const from = pos;
   let off = start + 8;
@@ -313,10 +318,9 @@ function ipv6(bytes, start, pos) {
     // An address of IPv4 has its own notation at the end.
     if (i === 6 && first === 0 && (longest === 6 || (longest === 5 && uint16(bytes, start + 10) === 0xffff)))
       return ipv4(bytes, start + 12, pos);
-    const high = bytes[start + 2 * i];
-    const low = bytes[start + 2 * i + 1];
-    const zeros = high > 15 ? 0 : high > 0 ? 1 : low > 15 ? 2 : 3;
-    view.setUint32(pos, ((HEX[high] << 16) | HEX[low]) << (8 * zeros));
+    const word = uint16(bytes, start + 2 * i);
+    const zeros = word > 4095 ? 0 : word > 255 ? 1 : word > 15 ? 2 : 3;
+    view.setUint32(pos, ((HEX[word >> 8] << 16) | HEX[word & 255]) << (8 * zeros));
     pos += 4 - zeros;
     if (i < 7) page[pos++] = COLON;
   }
@@ -351,7 +355,7 @@ function putRange(write, size, isQuoted, bytes, start, end, pos) {
       const from = off + 4;
       const length = from > end ? -1 : int32(bytes, off);
       off = from + length;
-      if (off > end || (size === undefined ? length < 8 : length !== size)) return -1;
+      if (off > end || (size > 0 ? length !== size : length < 8)) return -1;
       let stop = write(bytes, from, off, isQuoted ? pos + 1 : pos);
       // Infinity has no quotes, and a date before Christ has.
       const isOther = page[stop - 1] === (isQuoted ? Y : C);
@@ -370,7 +374,7 @@ function putRange(write, size, isQuoted, bytes, start, end, pos) {
  * @param {boolean} [isQuoted] whether a bound mostly has a space, and so quotes
  */
 const rangeOf =
-  (write, size, isQuoted = false) =>
+  (write, size = 0, isQuoted = false) =>
   (bytes, start, end, pos) =>
     putRange(write, size, isQuoted, bytes, start, end, pos);
 
@@ -393,16 +397,14 @@ const multirangeOf = write =>
     return off === end ? pos + 1 : -1;
   };
 
-const bits = new DataView(new ArrayBuffer(4));
-
 /**
  * @param {Decoder} slow for all numbers
  * @returns {Decoder} of float4 to the number with the fewest digits that is this float4, see client-parser
  */
 const float4Of = slow => (bytes, start, end) => {
   const word = int32(bytes, start);
-  bits.setInt32(0, word);
-  const value = bits.getFloat32(0);
+  view.setInt32(PAGE, word);
+  const value = view.getFloat32(PAGE);
   const size = Math.abs(value);
   // Products of these with powers of ten up to 1e7 are exact. A power of two has neighbours at different distances.
   if (end - start !== 4 || !(size >= 1e-3 && size < 2 ** 24) || (word & 0x7fffff) === 0) return slow(bytes, start, end);
@@ -412,8 +414,8 @@ const float4Of = slow => (bytes, start, end) => {
     const short = rounded / scale;
     if (short === value) return value;
     if (Math.fround(short) !== value) continue;
-    bits.setInt32(0, word + (Math.abs(short) > size ? 1 : -1));
-    const isHalfway = Math.abs(product - Math.trunc(product)) === 0.5 || (bits.getFloat32(0) + value) / 2 === short;
+    view.setInt32(PAGE, word + (Math.abs(short) > size ? 1 : -1));
+    const isHalfway = Math.abs(product % 1) === 0.5 || (view.getFloat32(PAGE) + value) / 2 === short;
     return isHalfway ? slow(bytes, start, end) : short;
   }
   return slow(bytes, start, end);
@@ -454,15 +456,15 @@ for (const [oid, multirangeOid, multirangesOid, ...bound] of [
 function writing(decoders) {
   const made = { 700: [decoders[700][0], float4Of(decoders[700][1])] };
   made[1021] = arrayOf(made[700]);
-  for (const [oid, arrayOid, write, size] of WRITERS) {
+  for (const [oid, arrayOid, write, size = 0] of WRITERS) {
     const [asText, slow] = decoders[oid];
     const decode = (bytes, start, end) => {
-      const fits = size === undefined ? end > start : end - start === size;
+      const fits = size > 0 ? end - start === size : end > start;
       const stop = fits ? write(bytes, start, end, PAGE) : -1;
       return stop < 0 ? slow(bytes, start, end) : latin1Slice.call(page, PAGE, stop);
     };
     decode.write = write;
-    decode.size = size ?? 0;
+    decode.size = size;
     made[oid] = [asText, decode];
     made[arrayOid] = arrayOf(made[oid]);
   }
@@ -490,18 +492,30 @@ function makeRows(chunk, list, isObject) {
 }
 
 /** @returns {number} the offset behind the rows whose texts fit into the page */
-function makePage({ bytes, end: last, type: { count, decoders, names, Shape } }, at, list, isObject) {
+function makePage({ bytes, end: last, type: { count, decoders, names, platform, Shape } }, at, list, isObject) {
   const source = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   const others = []; // values that are not written
-  let [pos, n, left] = [0, 0, 0];
-  for (; at < last && pos < PAGE - MOST && n + count < PAGE; left++) {
-    const end = at + 1 + source.getInt32(at + 1);
+  let [pos, n] = [0, 0];
+  const [{ write, size }] = decoders;
+  for (; at < last && pos < PAGE - MOST && n + count < PAGE;) {
+    const rest = source.getInt32(at + 1) - 10;
+    const from = at + 11;
+    const end = from + rest;
+    // A row of one column costs 1.1 to 1.2 times as much by the loop over columns.
+    if (count === 1 && rest > 0 && source.getInt32(at + 7) === rest && (size === 0 || size === rest)) {
+      const stop = uint16(bytes, at + 5) === 1 ? write(bytes, from, end, pos) : -1;
+      if (stop >= 0) {
+        ends[n++] = pos = stop;
+        at = end;
+        continue;
+      }
+    }
     let off = at + 7;
     for (let i = 0; i < count; i++) {
       const start = off + 4;
       const length = start > end ? -2 : source.getInt32(off);
       off = length > 0 ? start + length : start;
-      if (length < -1 || off > end) throw protocolError('DataRow of a wrong length');
+      check(length > -2 && off <= end, platform, 'DataRow');
       const { write, size } = decoders[i];
       const fits = write !== undefined && (size === length || (size === 0 && length > 0)) && pos < PAGE - MOST;
       const stop = fits ? write(bytes, start, off, pos) : -1;
@@ -509,13 +523,13 @@ function makePage({ bytes, end: last, type: { count, decoders, names, Shape } },
       if (stop >= 0) pos = stop;
       else others.push(length < 0 ? null : decoders[i](bytes, start, off));
     }
-    if (off !== end || uint16(bytes, at + 5) !== count) throw protocolError('DataRow of a wrong length');
+    check(off === end && uint16(bytes, at + 5) === count, platform, 'DataRow');
     at = end;
   }
   const text = latin1Slice.call(page, 0, pos);
+  const total = n;
   let [before, k] = [0, 0];
-  n = 0;
-  for (; left > 0; left--) {
+  for (n = 0; n < total;) {
     const target = isObject ? new Shape() : [];
     for (let i = 0; i < count; i++) {
       const stop = ends[n++];
