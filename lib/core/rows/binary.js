@@ -250,8 +250,11 @@ function interval(bytes, start, end, pos) {
   let whole = days * 86400 + seconds;
   const isNegative = days < 0;
   if (isNegative) {
-    whole = -whole - (micros > 0 ? 1 : 0);
-    if (micros > 0) micros = 1e6 - micros;
+    whole = -whole;
+    if (micros > 0) {
+      whole--;
+      micros = 1e6 - micros;
+    }
   }
   const isBefore = months < 0;
   const years = (months / 12) | 0;
@@ -415,7 +418,7 @@ const float4Of = slow => (bytes, start, end) => {
     if (short === value) return value;
     if (Math.fround(short) !== value) continue;
     view.setInt32(PAGE, word + (Math.abs(short) > size ? 1 : -1));
-    const isHalfway = Math.abs(product % 1) === 0.5 || (view.getFloat32(PAGE) + value) / 2 === short;
+    const isHalfway = Math.abs(product - rounded) === 0.5 || (view.getFloat32(PAGE) + value) / 2 === short;
     return isHalfway ? slow(bytes, start, end) : short;
   }
   return slow(bytes, start, end);
