@@ -349,14 +349,18 @@ async function errors(client: Client): Promise<void> {
   const channel = tracingChannel<unknown, TracedQuery>('quickgres:query');
   const waits = tracingChannel<unknown, TracedWait>('quickgres:pool');
   const ignored = (): void => {};
-  channel.subscribe({
+  const subscribers: Parameters<typeof channel.subscribe>[0] = {
     start: ({ text, waited }) => same<[typeof text, typeof waited], [string, number | undefined]>(true),
     end: ignored,
     asyncStart: ignored,
     asyncEnd: ({ duration }) => same<typeof duration, number | undefined>(true),
     error: ignored
-  });
-  waits.asyncEnd.subscribe(wait => assert.ok((wait as TracedWait).waiting > 0));
+  };
+  channel.subscribe(subscribers);
+  channel.unsubscribe(subscribers);
+  const onwait = (wait: unknown): void => assert.ok((wait as TracedWait).waiting > 0);
+  waits.asyncEnd.subscribe(onwait);
+  waits.asyncEnd.unsubscribe(onwait);
   const stop: () => void = instrument({ pools: { main: new Pool() }, text: sql => sql.slice(0, 10) });
   stop();
   assert.deepEqual(traced, ['SELECT 1', undefined, 1, undefined, client.processId]);
