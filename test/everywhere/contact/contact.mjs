@@ -1,8 +1,11 @@
 // What a program does with a server, on any runtime that has TCP: it prints what came of it, a line of JSON.
 import { tracingChannel } from 'node:diagnostics_channel';
+import http from 'node:http';
 import { Readable, Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { Client } from 'quickgres';
+import { live as statesOf } from 'quickgres/client-parser/live';
+import { Live } from 'quickgres/live';
 import { Pool } from 'quickgres/pool';
 
 const { ca, ...config } = JSON.parse(process.env.SERVER);
@@ -81,6 +84,24 @@ seen.pool = (
     [1, 2, 3].map(n => pool.transaction(async tx => Number((await tx.query('SELECT $1::int AS n', [n])).rows[0].n)))
   )
 ).join();
+
+await pool.query('CREATE TABLE watched AS SELECT generate_series(1, 1000) AS n');
+const live = new Live(pool);
+const server = http.createServer((request, response) => {
+  live
+    .respond(request, response, "SELECT n, repeat('x', 300) FROM watched ORDER BY n", [], { tags: ['watched'] })
+    .catch(() => {});
+});
+await new Promise(resolve => server.listen(0, '127.0.0.1', resolve));
+seen.live = [];
+for await (const rows of statesOf(`http://127.0.0.1:${server.address().port}/`)) {
+  seen.live.push(rows.length);
+  if (seen.live.length === 2) break;
+  await pool.query('INSERT INTO watched VALUES (1001)');
+  live.changed('watched');
+}
+await pool.query('DROP TABLE watched');
+await live.end();
 await pool.end();
 
 console.log(JSON.stringify(seen));

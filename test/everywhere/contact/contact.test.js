@@ -39,7 +39,8 @@ const EXPECTED = {
   tls: true,
   loss: 'ConnectionError 57P01 true',
   closed: 'ConnectionError 08003 false',
-  pool: '1,2,3'
+  pool: '1,2,3',
+  live: [1000, 1001]
 };
 
 describe('The installed archive', function () {
