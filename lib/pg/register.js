@@ -8,6 +8,11 @@ const path = require('node:path');
 const { pathToFileURL } = require('node:url');
 const { fileFor, load, resolve, sourceOf } = require('./resolve');
 
+// There the hooks would replace some modules of pg and not others.
+const other = ['bun', 'deno'].find(name => process.versions[name] !== undefined);
+if (other !== undefined)
+  throw new Error(`quickgres/pg/register needs Node.js: in ${other}, import quickgres/pg instead`);
+
 if (Module.registerHooks !== undefined) Module.registerHooks({ load, resolve });
 else {
   // Before Node.js 22.15 the hooks of `import` run in a thread, which costs 0.2 s of CPU and 25 MB. An installed pg

@@ -63,4 +63,14 @@ describe('The installed archive', function () {
       assert.deepEqual(JSON.parse(stdout), EXPECTED, stderr);
     });
   }
+
+  for (const name of ['Bun', 'Deno'])
+    it(`replaces no pg in ${name}, where it could not replace all of it`, async () => {
+      const [command, ...args] = RUNTIMES[name];
+      const file = path.join(path.dirname(program), 'register.mjs');
+      fs.writeFileSync(file, "import 'quickgres/pg/register';\n");
+      await assert.rejects(promisify(execFile)(command, [...args, file], { cwd: path.dirname(program) }), {
+        stderr: RegExp(`quickgres/pg/register needs Node.js: in ${name.toLowerCase()}, import quickgres/pg instead`)
+      });
+    });
 });
