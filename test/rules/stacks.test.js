@@ -209,7 +209,7 @@ describe('Stacks', () => {
           );
         await (isWaiting ? occupied(owner, isLost, fails) : fails());
       };
-      const ended = session(use, {}, { size: 1, acquire_timeout: failure === 'acquire_timeout' ? 100 : 1000 });
+      const ended = session(use, {}, { size: 1, acquire_timeout: failure === 'acquire_timeout' ? 300 : 1000 });
       await ended.catch(reason => assert.ok(error, reason)); // the transaction has failed as well
       const { name, code } = error;
       assert.equal(code === undefined ? name : `${name} ${code}`, expected);

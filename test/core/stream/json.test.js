@@ -99,7 +99,7 @@ describe('JSON of a result', () => {
         client,
         `SELECT point '(1,2)', '12.5'::float8::numeric::money, bit '101', tsvector 'a b', 'int'::regtype,
         pg_lsn '1/2', ARRAY[point '(1,2)'], ARRAY['12.5'::numeric::money], ARRAY[box '(1,2),(3,4)', box '(1,2),(3,4)'],
-        '1 2'::int2vector, '1 2'::oidvector, txid_current_snapshot(), jsonpath '$.a', xid8 '7', cid '7', tid '(1,2)'`
+        '1 2'::int2vector, '1 2'::oidvector, '3:5:4'::txid_snapshot, jsonpath '$.a', xid8 '7', cid '7', tid '(1,2)'`
       );
     });
 
