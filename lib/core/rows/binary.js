@@ -226,7 +226,7 @@ function timetz(bytes, start, end, pos) {
 
 const [YEAR, MON, DAYS] = [' yea', ' mon', ' day'].map(unit => Buffer.from(unit).readUInt32BE());
 
-/** Writes a part of an interval. @param {boolean} [isSigned] whether a positive one has a sign, behind a negative one */
+/** Writes a part of an interval. @param {boolean} [isSigned] whether a positive one has a sign, after a negative */
 function part(value, unit, pos, isSigned) {
   if (isSigned && value > 0) page[pos++] = PLUS;
   pos = integer(value, pos);
