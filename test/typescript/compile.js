@@ -2,7 +2,8 @@
 
 // Compiles against the package as npm would publish it.
 
-const { execFile } = require('node:child_process');
+const { execFile, fork } = require('node:child_process');
+const { once } = require('node:events');
 const fs = require('node:fs');
 const path = require('node:path');
 const { promisify } = require('node:util');
@@ -102,6 +103,40 @@ function layOut(folder) {
   }
 }
 
+let older; // the process of TypeScript 5
+
+/**
+ * Runs a compiler, as `tsc` does.
+ * @param {string} compiler one of COMPILERS
+ * @param {string} cwd
+ * @param {string[]} args
+ * @returns {Promise<{stdout: string, instantiations: number}>} what it says, which is empty when it is content, and the number of types
+ *   that it has made of generic ones
+ */
+async function tsc(compiler, cwd, args) {
+  if (compiler === 'typescript-5') {
+    if (older === undefined) {
+      older = fork(path.join(__dirname, 'older.js'), { execArgv: [] });
+      older.unref();
+      older.channel.unref(); // it ends with this process
+    }
+    older.send({ cwd, args });
+    const waits = new AbortController();
+    const [answer] = await Promise.race(['message', 'exit'].map(name => once(older, name, waits)));
+    waits.abort(); // the other wait is over as well
+    if (answer?.stdout === undefined) throw new Error(`TypeScript 5 has ended with ${answer}`);
+    return answer;
+  }
+  const program = path.join(__dirname, 'node_modules', compiler, 'bin', 'tsc');
+  const { stdout } = await promisify(execFile)(
+    process.execPath,
+    [program, '--pretty', 'false', '--extendedDiagnostics', ...args],
+    { cwd }
+  ).catch(error => error);
+  const facts = stdout.search(/^Files: +\d/m); // behind what it says
+  return { stdout: stdout.slice(0, facts), instantiations: Number(/^Instantiations: +(\d+)/m.exec(stdout)[1]) };
+}
+
 /**
  * @param {string} folder as laid out
  * @param {string} project one of PROJECTS
@@ -119,13 +154,7 @@ async function compile(folder, project, compiler, files) {
     config,
     JSON.stringify({ compilerOptions: { ...compilerOptions, skipLibCheck: files !== undefined }, include })
   );
-  const tsc = path.join(__dirname, 'node_modules', compiler, 'bin', 'tsc');
-  try {
-    await promisify(execFile)(process.execPath, [tsc, '--pretty', 'false', '-p', config], { cwd: folder });
-    return '';
-  } catch (error) {
-    return error.stdout || error.message;
-  }
+  return (await tsc(compiler, folder, ['-p', config])).stdout;
 }
 
-module.exports = { COMPILERS, PROJECTS, compile, layOut };
+module.exports = { COMPILERS, PROJECTS, compile, layOut, tsc };

@@ -271,12 +271,12 @@ describe('The package', function () {
       });
 
       it('has types', async function () {
-        const { compiler, types } = typescript(this);
+        const modules = path.join(installed(this, 'typescript'), 'node_modules');
+        const { tsc } = require('../typescript/compile');
         const sources = { ...TYPED, 'own.ts': TYPED[type === 'module' ? 'types.mts' : 'import.cts'] };
         for (const [name, source] of Object.entries(sources)) fs.writeFileSync(path.join(project, name), source);
-        fs.symlinkSync(types, path.join(project, 'node_modules', '@types'), 'junction');
-        const args = [
-          compiler,
+        fs.symlinkSync(path.join(modules, '@types'), path.join(project, 'node_modules', '@types'), 'junction');
+        const { stdout } = await tsc('typescript-5', project, [
           '--noEmit',
           '--skipDefaultLibCheck',
           '--strict',
@@ -287,16 +287,9 @@ describe('The package', function () {
           '--types',
           'node',
           ...Object.keys(sources)
-        ];
-        const { stdout } = await run(process.execPath, args, { cwd: project }).catch(error => error);
+        ]);
         assert.equal(stdout, '');
       });
     });
   }
 });
-
-/** Where the compiler is, and the types of Node.js; where they are not, the test is skipped. */
-function typescript(test) {
-  const modules = path.join(installed(test, 'typescript'), 'node_modules');
-  return { compiler: path.join(modules, 'typescript-5', 'lib', 'tsc.js'), types: path.join(modules, '@types') };
-}
