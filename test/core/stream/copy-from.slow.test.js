@@ -7,8 +7,8 @@ const { Transform } = require('node:stream');
 const { pipeline } = require('node:stream/promises');
 const { connected, sharedServer } = require('../../support');
 
-/** `COPY_ROWS=10000000 npx mocha test/copy/copy-from.slow.test.js -g "copy a table"` is the full measure. */
-const ROWS = Number(process.env.COPY_ROWS || 1000000);
+/** `COPY_ROWS=10000000 npx mocha test/core/stream/copy-from.slow.test.js -g "copy a table"` is the full measure. */
+const ROWS = Number(process.env.COPY_ROWS || 200000);
 
 /** Passes bytes on in pieces of odd sizes, so that rows are split anywhere; sums them up. */
 class Splitter extends Transform {
