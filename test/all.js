@@ -9,6 +9,11 @@ const path = require('node:path');
 const { install } = require('./support/folder');
 
 const root = path.join(__dirname, '..');
+
+/** The folders with the longest files first, so that none runs alone at the end. */
+const LONG = 'whole|types|pg';
+const FOLDERS = [`test/@(${LONG})/`, `test/!(${LONG})/`, 'test/core/*/'];
+
 const slow = process.argv.includes('--slow');
 const args = process.argv.slice(2).filter(arg => arg !== '--slow');
 
@@ -27,7 +32,7 @@ install().then(() => {
       availableParallelism() + 1, // many tests wait for a time
       '--timeout=60000', // coverage and servers that start take longer
       ...args,
-      ...['test/*/', 'test/core/*/'].map(folder => `${folder}*${slow ? '.slow' : ''}.test.js`)
+      ...FOLDERS.map(folder => `${folder}*${slow ? '.slow' : ''}.test.js`)
     ],
     { cwd: root, stdio: 'inherit' }
   );
