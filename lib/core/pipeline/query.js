@@ -59,7 +59,7 @@ const UNCACHED = Object.freeze({ ...PLAIN, cache: false });
 
 /** @returns {Execution} a copy, since options are the caller's */
 const executionOf = ({ format = 0, cache = true, paramTypes }) =>
-  format === 0 && cache && paramTypes === undefined ? PLAIN : { format, cache, paramTypes };
+  format === 0 && cache && paramTypes === undefined ? PLAIN : { format, cache, paramTypes: paramTypes?.slice() };
 
 /**
  * The extended query protocol: [Parse Describe] Bind Execute.

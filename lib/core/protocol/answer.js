@@ -14,7 +14,7 @@ const Simple = {
   CommandComplete: 'SimpleNext',
   EmptyQueryResponse: 'SimpleNext',
   CopyOutResponse: 'SimpleCopyOut',
-  CopyInResponse: 'SimpleCopyIn'
+  CopyInResponse: 'SimpleTag'
 };
 
 /** The states of an answer: each message that may come in a state, and the state that follows. */
@@ -43,10 +43,10 @@ const STATES = {
   CopyIn: { CommandComplete: 'Done' },
   // The simple query protocol: before, in and after a result.
   Simple,
-  SimpleRows: { DataRow: 'SimpleRows', CommandComplete: 'SimpleNext' },
-  SimpleCopyOut: { CopyData: 'SimpleCopyOut', CopyDone: 'SimpleCopyDone' },
-  SimpleCopyDone: { CommandComplete: 'SimpleNext' },
-  SimpleCopyIn: { CommandComplete: 'SimpleNext' },
+  // A rule (DO ALSO SELECT) adds rows with a description of their own.
+  SimpleRows: { RowDescription: 'SimpleRows', DataRow: 'SimpleRows', CommandComplete: 'SimpleNext' },
+  SimpleCopyOut: { CopyData: 'SimpleCopyOut', CopyDone: 'SimpleTag' },
+  SimpleTag: { CommandComplete: 'SimpleNext' }, // of a COPY
   SimpleNext: { ...Simple, ReadyForQuery: 'Over' },
   Done: { ReadyForQuery: 'Over' },
   Failed: { ReadyForQuery: 'Over' }, // after an ErrorResponse the server says nothing else

@@ -1,6 +1,7 @@
 'use strict';
 
 const assert = require('node:assert/strict');
+const { oid } = require('../../..');
 const { LEASE } = require('../../../lib/core/internal');
 const { QueryRequest, executionOf } = require('../../../lib/core/requests');
 const { MessageWriter, State, listText } = require('../../../lib/core/protocol');
@@ -350,6 +351,23 @@ describe('The values of a query', () => {
         assert.deepEqual(await promise, ['x', 'ab'], String(ask));
         await before;
       }
+    }
+  });
+
+  it('have the types that `paramTypes` has at the call', async () => {
+    const client = await connected();
+    const text = 'SELECT pg_typeof($1)::text AS type';
+    for (const ask of [
+      options => client.query(text, ['1'], options),
+      options => client.batch([[text, ['1'], options]]).then(([result]) => result),
+      options => client.query(text, ['1'], { ...options, cache: false })
+    ]) {
+      const slow = client.query('SELECT pg_sleep(0.01)', [], { alone: true });
+      const paramTypes = [oid.int8];
+      const result = ask({ paramTypes });
+      paramTypes[0] = oid.text;
+      assert.deepEqual((await result).objects, [{ type: 'bigint' }], String(ask));
+      await slow;
     }
   });
 
