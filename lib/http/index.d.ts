@@ -20,7 +20,7 @@ export interface RespondOptions extends Omit<QueryToOptions, 'as' | 'end'> {
    * content type; 'protocol' with binary `format`.
    */
   as?: Representation | readonly Representation[] | undefined;
-  /** Status of the response. Default: its `statusCode`. */
+  /** Status of the response; 204, 205 and 304 have no body. Default: its `statusCode`. */
   status?: number | undefined;
   /** Status if the command reports no rows, for example 404. Default: `status`. */
   emptyStatus?: number | undefined;

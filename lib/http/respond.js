@@ -96,9 +96,16 @@ class ResponseTarget extends Target {
     super.begin();
   }
 
+  #isBodiless(rowCount) {
+    return !this.begun && BODILESS.has(this.#statusOf(rowCount));
+  }
+
+  write(piece) {
+    return this.#isBodiless() || super.write(piece);
+  }
+
   end(piece, rowCount) {
-    const bodiless = !this.begun && BODILESS.has(this.#statusOf(rowCount));
-    return super.end(bodiless ? undefined : piece, rowCount);
+    return super.end(this.#isBodiless(rowCount) ? undefined : piece, rowCount);
   }
 
   /**

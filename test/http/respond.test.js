@@ -796,6 +796,7 @@ describe('respond', () => {
       const client = await connected();
       await serving(
         (request, response) => {
+          if (request.url === '/long') return respond(client, request, response, LARGE, [], { status: 205 });
           const emptyStatus = request.url === '/3' ? 205 : 204;
           return respond(client, request, response, 'SELECT 5 WHERE $1::int = 1', [request.url.slice(1)], {
             as: 'values',
@@ -812,6 +813,7 @@ describe('respond', () => {
           assert.deepEqual(await ask({ ':path': '/1' }), [200, '1', '5']);
           assert.deepEqual(await ask({ ':path': '/2' }), [204, undefined, '']);
           assert.deepEqual(await ask({ ':path': '/3' }), [205, undefined, '']);
+          assert.deepEqual(await ask({ ':path': '/long' }), [205, undefined, '']);
           assert.deepEqual(await ask({ ':path': '/1', ':method': 'HEAD' }), [200, undefined, '']);
           assert.deepEqual(await ask({ ':path': '/1', accept: 'text/html' }), [200, '1', '5'], 'as says what is sent');
           session.close();

@@ -103,6 +103,17 @@ describe('respond to a WHATWG Request', () => {
     }
   });
 
+  it('has no body with a status that allows none, however long the result, or if the query fails late', async () => {
+    const client = await connected();
+    for (const status of [204, 205, 304])
+      for (const as of ['json', 'protocol']) {
+        const long = await respond(client, requestOf(), ROWS, [5000], { as, status });
+        assert.deepEqual([long.status, long.body, long.headers.get('content-type')], [status, null, null]);
+        const failing = "SELECT 1 / (3000 - i), repeat('x', 100) FROM generate_series(1, 3000) i";
+        await assert.rejects(respond(client, requestOf(), failing, [], { as, status }), { code: '22012' });
+      }
+  });
+
   it('compresses', async () => {
     const client = await connected();
     const plain = await (await respond(client, requestOf(), ROWS, [1000], { as: 'csv' })).text();

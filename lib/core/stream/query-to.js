@@ -60,7 +60,7 @@ function finish(sink, { stream, end = !stream, signal }) {
 /** Reports a query's failure to the target's reader, if something was written; else the target stays untouched. */
 async function finishFailed(sink, options, error) {
   const { last, target } = sink;
-  if (options.stream || sink.bytes === 0 || target.gone) return;
+  if (options.stream || !target.begun || target.gone) return;
   if ((options.as ?? 'protocol') !== 'protocol') return target.destroy(error);
   sink.last = Buffer.concat([last ?? NOTHING, errorResponse(error)]);
   const written = finish(sink, options);
