@@ -7,6 +7,7 @@ const {
   backend,
   checkText,
   checkValues,
+  isEmptyList,
   isList,
   listText,
   nextState,
@@ -120,13 +121,19 @@ class QueryRequest extends Flight {
     // Whether a list is JSON decides the type of its parameter. Flush keeps the transaction, and the server of a
     // pooler.
     writer.flush();
+    statement.learned = undefined;
     flight.waitFor(this);
     this.values = snapshot(values);
   }
 
   /** @returns {number[]} the types of lists' parameters that are not known: 0, or OIDs */
   #unknownIn(statement, statements) {
-    const isUnknown = (value, i) => isList(value) && statements.takesJson(statement, i) === undefined;
+    const isUnknown = (value, i) => {
+      if (!isList(value)) return false;
+      const takesJson = statements.takesJson(statement, i);
+      // A type that was learned may have changed: then the server refuses the text of any list but an empty array.
+      return takesJson === undefined || (!takesJson && statement.learned !== undefined && isEmptyList(value));
+    };
     const oids = this.values.map((value, i) => (isUnknown(value, i) ? statement.typeOf(i) : -1));
     return oids.filter(oid => oid >= 0);
   }

@@ -17,6 +17,8 @@ const Simple = {
   CopyInResponse: 'SimpleTag'
 };
 
+const Last = { ReadyForQuery: 'Over' };
+
 /** The states of an answer: each message that may come in a state, and the state that follows. */
 const STATES = {
   Waiting: {}, // nothing was sent
@@ -36,7 +38,7 @@ const STATES = {
   CopyOut: { CopyData: 'CopyOut', CopyDone: 'CopyDone' },
   CopyDone: { CommandComplete: 'Done' },
   Closing: { CloseComplete: 'Done' },
-  Suspended: { ReadyForQuery: 'Over' }, // Sync or another Execute of the portal follows
+  Suspended: Last, // Sync or another Execute of the portal follows
   // COPY by copyTo and FROM STDIN, see lib/core/requests/copy.js.
   CopyOutSent: { ParseComplete: 'CopyOutSent', BindComplete: 'CopyOutSent', CopyOutResponse: 'CopyOut' },
   CopyInSent: { ParseComplete: 'CopyInSent', BindComplete: 'CopyInSent', CopyInResponse: 'CopyIn' },
@@ -47,9 +49,9 @@ const STATES = {
   SimpleRows: { RowDescription: 'SimpleRows', DataRow: 'SimpleRows', CommandComplete: 'SimpleNext' },
   SimpleCopyOut: { CopyData: 'SimpleCopyOut', CopyDone: 'SimpleTag' },
   SimpleTag: { CommandComplete: 'SimpleNext' }, // of a COPY
-  SimpleNext: { ...Simple, ReadyForQuery: 'Over' },
-  Done: { ReadyForQuery: 'Over' },
-  Failed: { ReadyForQuery: 'Over' }, // after an ErrorResponse the server says nothing else
+  SimpleNext: { ...Simple, ...Last },
+  Done: Last,
+  Failed: Last, // after an ErrorResponse the server says nothing else
   Over: {}
 };
 

@@ -233,6 +233,9 @@ class List {
 
 const isList = value => value?.[ITEMS] !== undefined;
 
+/** Whether a list has no item, at any depth: as an array it is {}, which JSON takes as well. */
+const isEmptyList = list => list[ITEMS].flat(Infinity).length === 0;
+
 /** Levels of lists: of a PostgreSQL array, and of JSON. PostgreSQL reads a few thousand. */
 const DIMENSIONS = 6;
 const LEVELS = 1000;
@@ -392,6 +395,7 @@ module.exports = {
   inYear,
   isBytes,
   isDate,
+  isEmptyList,
   isList,
   isPlain,
   isRecord,

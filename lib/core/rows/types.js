@@ -22,6 +22,11 @@ const SEARCHED = 10_000;
 
 const [QUOTE, OPEN, CLOSE, COMMA, BACKSLASH] = Buffer.from('"(),\\');
 
+/** @throws {ConnectionError} 08P01 unless a value has the form of its type */
+function check(ok) {
+  if (!ok) throw protocolError('malformed value');
+}
+
 /** @returns {string} a float as the server prints it, for the bounds of ranges */
 function floatText(value, largest) {
   const [digits, exponent] = value.toExponential().split('e');
@@ -56,7 +61,7 @@ function pairOf(entry) {
 function eachField(bytes, start, end, each) {
   let pos = start + 1;
   const last = end - 1;
-  if (last < pos || bytes[start] !== OPEN || bytes[last] !== CLOSE) throw protocolError('malformed value');
+  check(last >= pos && bytes[start] === OPEN && bytes[last] === CLOSE);
   for (; ; pos++) {
     const isQuoted = bytes[pos] === QUOTE && pos < last;
     const from = isQuoted ? ++pos : pos;
@@ -69,7 +74,7 @@ function eachField(bytes, start, end, each) {
       pos++;
     }
     const to = pos;
-    if (isQuoted && (to >= last || bytes[pos++] !== QUOTE)) throw protocolError('malformed value');
+    check(!isQuoted || (to < last && bytes[pos++] === QUOTE));
     if (escapes === 0) each(bytes, isQuoted || to > from ? from : -1, to);
     else {
       const plain = Buffer.allocUnsafe(to - from - escapes);
@@ -81,7 +86,7 @@ function eachField(bytes, start, end, each) {
       each(plain, 0, length);
     }
     if (pos >= last) return;
-    if (bytes[pos] !== COMMA) throw protocolError('malformed value');
+    check(bytes[pos] === COMMA);
   }
 }
 
@@ -126,16 +131,16 @@ function composite(names, pairs, oids, seen) {
       let isSame = end >= pos && int32(bytes, start) === length;
       const values = [];
       for (let i = 0; isSame && i < length; i++) {
-        if (pos + 8 > end) throw protocolError('malformed value');
+        check(pos + 8 <= end);
         isSame = int32(bytes, pos) >>> 0 === oids[i];
         const size = int32(bytes, pos + 4);
         pos += 8;
-        if (size < -1 || pos + size > end) throw protocolError('malformed value');
+        check(size >= -1 && pos + size <= end);
         if (isSame) values.push(size < 0 ? null : pairs[i][1](bytes, pos, pos + size));
         pos += Math.max(size, 0);
       }
       seen(isSame);
-      if (isSame && pos !== end) throw protocolError('malformed value');
+      check(!isSame || pos === end);
       return isSame ? objectOf(values) : slice(bytes, start, end);
     }
   ];

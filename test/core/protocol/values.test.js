@@ -573,6 +573,29 @@ describe('A list for json', () => {
     await assert.rejects(client.query('SELECT $1::json AS j, $2::int AS i', [[1], 'x']), { code: '22P02' });
   });
 
+  it('is JSON where a parameter has become json, though the text of an empty array would be an object', async () => {
+    const { client, wire } = await proxied({ statement_cache: 0 });
+    await client.simpleQuery(
+      'CREATE TABLE lists_before (a int[]); CREATE SCHEMA later; CREATE TABLE later.lists_before (a jsonb)'
+    );
+    const ask = list =>
+      client.query('INSERT INTO lists_before VALUES ($1) RETURNING a', [list]).then(({ rows }) => rows[0].a);
+    await ask([1]);
+    const { toServer } = wire.stats.flights;
+    assert.deepEqual([await ask([]), await ask([[], []])], [[], []]);
+    assert.equal(wire.stats.flights.toServer - toServer, 4, 'an empty array asks each time');
+    for (const list of [[], [[], []], [1], []]) {
+      await client.query("SELECT set_config('search_path', 'public', false)");
+      await ask([1]);
+      await client.query("SELECT set_config('search_path', 'later', false)");
+      assert.deepEqual(await ask(list), list);
+    }
+    const before = wire.stats.flights.toServer;
+    assert.deepEqual(await ask([]), []);
+    assert.equal(wire.stats.flights.toServer - before, 1, 'JSON does not');
+    await client.simpleQuery('DROP TABLE public.lists_before; DROP SCHEMA later CASCADE');
+  });
+
   it('is JSON for a domain over json, which the server is asked for once, in every method', async () => {
     const admin = await connected();
     await admin.simpleQuery(
