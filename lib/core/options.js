@@ -120,7 +120,7 @@ const CHECKS = {
     if (Array.isArray(value) && value.length < 65536 && value.every(isOid)) return;
     throw new TypeError('paramTypes must be an array of type OIDs, such as [oid.int8], of the export oid');
   },
-  signal: must(value => typeof value?.addEventListener === 'function', 'an AbortSignal'),
+  signal: must(value => value?.addEventListener && 'aborted' in value, 'an AbortSignal'),
   stall_timeout: milliseconds,
   statement_timeout: checkNumber('a number of milliseconds above 0', value => value > 0)
 };

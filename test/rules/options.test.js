@@ -71,7 +71,7 @@ const WRONG = {
   retries: [-1, 1.5, '5'],
   separator: [5, {}, null],
   session: ['yes', 1, null],
-  signal: [5, {}, null, 'x'],
+  signal: [5, {}, null, 'x', new EventTarget()],
   size: [0, -1, 1.5, '5', null],
   slot: [5, '', 'A', 'a-b', 'x'.repeat(64), null],
   snapshot: [5, {}, null],

@@ -42,15 +42,22 @@ const isWrapped = stream => Object.hasOwn(stream, 'write');
 /** A WHATWG WritableStream as a Node stream, whose `release()` unlocks it. */
 function fromWeb(stream) {
   const writer = stream.getWriter();
+  // The error may be undefined.
+  const settle = (promise, callback) =>
+    promise.then(
+      () => callback(),
+      error => callback(error || closedBefore())
+    );
   const writable = new Writable({
     write(chunk, encoding, callback) {
-      writer.write(chunk).then(() => callback(), callback);
+      settle(writer.write(chunk), callback);
     },
     final(callback) {
-      writer.close().then(() => callback(), callback);
+      writer.close().catch(nothing); // for a stream that has failed, it does not say why
+      settle(writer.closed, callback);
     },
     destroy(error, callback) {
-      writer.abort(error).catch(() => {});
+      writer.abort(error).catch(nothing);
       callback(error);
     }
   });

@@ -684,6 +684,12 @@ describe('queryTo', () => {
             return Promise.reject(late);
           }
         }),
+      'a WHATWG stream that has failed before its end': () =>
+        new WritableStream({
+          write(chunk, controller) {
+            controller.error(late);
+          }
+        }),
       'a Writable whose last write fails': () =>
         new Writable({
           write(chunk, encoding, callback) {

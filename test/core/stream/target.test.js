@@ -216,6 +216,19 @@ describe('A target', () => {
     }
   });
 
+  it('has an AbortError when a WHATWG stream fails without an error, at any call', async () => {
+    for (const sink of [
+      { write: () => Promise.reject() },
+      { write: (chunk, controller) => controller.error() },
+      { close: () => Promise.reject() }
+    ]) {
+      const target = new Target(new WritableStream(sink));
+      target.write(Buffer.from('a'));
+      await assert.rejects(target.end(), { name: 'AbortError' });
+      target.release();
+    }
+  });
+
   it('calls back once when it can take more, or never will', async () => {
     for (const work of [stream => stream.emit('drain'), stream => stream.destroy()]) {
       const stream = slow();
