@@ -20,7 +20,7 @@ const { defaults } = require('./values');
 const REFUSING = ['exec_parse_message', 'RevalidateCachedQuery'];
 
 /** Whether a rejected text needs a connection of its own, as SET, BEGIN and COPY do. */
-const needsOwn = error => (error instanceof UsageError ? error.code === '0A000' : REFUSING.includes(error.routine));
+const needsOwn = error => (error instanceof UsageError ? error.code === '0A000' : REFUSING.includes(error?.routine));
 
 const ENDED = 'Cannot use a pool after calling end on the pool';
 

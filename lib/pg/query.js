@@ -86,8 +86,8 @@ function errorOf(error) {
   const { PGSSLMODE: mode } = process.env;
   if (mode && isLost)
     error.message = error.message.replace('but ssl requires', () => `but ssl or PGSSLMODE=${mode} requires`);
-  const known = Object.keys(MESSAGES).find(each => error.code === each || error.message.includes(each));
-  if (isLost && known) Object.assign(error, { message: MESSAGES[known], cause: cause ?? new Error(error.message) });
+  const known = isLost && Object.keys(MESSAGES).find(each => error.code === each || error.message.includes(each));
+  if (known) Object.assign(error, { message: MESSAGES[known], cause: cause ?? new Error(error.message) });
   if (isLost && error.code === '08006') error.code = 'ECONNRESET'; // by which programs see that they may try again
   return error;
 }

@@ -290,13 +290,14 @@ describe('A client of quickgres/pg', () => {
     assert.deepEqual([kept.rows, rows.at(-1)], [[{ n: 1 }], { n: 1 }]);
   });
 
-  it('rejects a query with the error of a getTypeParser that throws, and goes on', async () => {
-    const error = new Error('no parser');
-    const getTypeParser = () => {
-      throw error;
-    };
-    await assert.rejects(client.query({ text: 'SELECT 1', types: { getTypeParser } }), error);
-    assert.equal((await client.query({ text: 'SELECT WHERE false', types: { getTypeParser } })).rowCount, 0);
+  it('rejects a query with what a getTypeParser throws, which may be no error, and goes on', async () => {
+    for (const thrown of [new Error('no parser'), 'no parser', undefined, { message: {} }]) {
+      const getTypeParser = () => {
+        throw thrown;
+      };
+      await assert.rejects(client.query({ text: 'SELECT 1', types: { getTypeParser } }), error => error === thrown);
+      assert.equal((await client.query({ text: 'SELECT WHERE false', types: { getTypeParser } })).rowCount, 0);
+    }
     assert.equal((await client.query('SELECT 1 AS a')).rows[0].a, 1);
   });
 
