@@ -4,7 +4,7 @@ const { BEGIN_STEPS, COPY_IN, END_STEPS, LEASE } = require('./internal');
 const { SyncRequest, again, handOut, outcome, promised, submitIn } = require('./pipeline');
 const { NAMES, NO_VALUES, checkCount, checkOptions, inputOf } = require('./options');
 const requests = require('./requests');
-const { UsageError, isBytes, kindOf } = require('./protocol');
+const { UsageError, checkText, isBytes, kindOf } = require('./protocol');
 const { RowReader } = require('./rows');
 const { Session } = require('./session');
 
@@ -118,7 +118,10 @@ class Steps extends Session {
    */
   copyData(data) {
     const { request } = this.#taken();
-    if (typeof data === 'string') data = Buffer.from(data);
+    if (typeof data === 'string') {
+      checkText(data, 'data');
+      data = Buffer.from(data);
+    }
     if (!isBytes(data)) throw new TypeError(`copyData takes a Buffer, Uint8Array or string, not ${kindOf(data)}`);
     request.data(data);
     return this[LEASE].pipeline.bufferedBytes < COPY_BUFFER;

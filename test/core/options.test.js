@@ -1,7 +1,8 @@
 'use strict';
 
 const assert = require('node:assert/strict');
-const { PassThrough } = require('node:stream');
+const { PassThrough, Readable } = require('node:stream');
+const { pipeline } = require('node:stream/promises');
 const { Client, RowReader } = require('../..');
 const { ResponseCache } = require('../../lib/cache');
 const { Pool } = require('../../lib/pool');
@@ -270,7 +271,7 @@ describe('Options of a query', () => {
         /^connect takes \(port, host, ssl\) or \(socketPath\), not an object: the config goes to new Client/
       ],
       [
-        () => client.copyFrom('COPY t FROM STDIN').on('error', callback).write({ id: 1 }),
+        () => pipeline(Readable.from([{ id: 1 }]), client.copyFrom('COPY t FROM STDIN')),
         /^copyFrom takes text and Buffers, not an object: for rows, set the option columns/
       ]
     ])

@@ -28,6 +28,7 @@ describe('Step by step', () => {
     assert.equal((await client.copyDone()).rowCount, 1);
     assert.throws(() => client.copyData('2\n'), { name: 'UsageError', code: '55000' });
     await client.query('COPY numbers FROM STDIN');
+    assert.throws(() => client.copyData('3\ud83d'), { name: 'TypeError', code: '22021' });
     client.copyData('3\n');
     await client.copyFail('no');
     await assert.rejects(client.copyDone(), { name: 'UsageError', code: '55000' });

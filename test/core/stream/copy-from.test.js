@@ -415,6 +415,31 @@ describe('copyFrom', () => {
     }
   });
 
+  it('fails for what is neither text nor bytes, and for text that is cut within a character: nothing is stored', async () => {
+    const surrogate = { name: 'TypeError', code: '22021', message: /^the text has half of a surrogate pair at 1,/ };
+    for (const [chunk, expected] of [
+      [{ a: 1 }, { name: 'TypeError', message: /^copyFrom takes text and Buffers, not an object/ }],
+      [['1'], { name: 'TypeError', message: /not an array/ }],
+      [5, { name: 'TypeError', message: /not a number/ }],
+      ['1\ud83d', surrogate],
+      ['2\ude00', surrogate]
+    ]) {
+      for (const give of [
+        stream => pipeline(Readable.from(['1\n', chunk]), stream), // in a pipe, nothing may be thrown
+        stream => finished(stream.end(chunk)),
+        stream => new Promise((resolve, reject) => stream.on('error', reject).write(chunk))
+      ]) {
+        await assert.rejects(give(client.copyFrom('COPY numbers FROM STDIN')), expected, String(give));
+        assert.equal(await stored(), 0);
+      }
+    }
+    await pipeline(
+      Readable.from(['1', Buffer.from('2'), new Uint8Array([10])]),
+      client.copyFrom('COPY numbers FROM STDIN')
+    );
+    assert.equal(await stored(), 1);
+  });
+
   it('reports a server that takes no data', async () => {
     const client = await answering(commandComplete('COPY 5'), ANSWER.ready);
     const stream = client.copyFrom('COPY numbers FROM STDIN');
