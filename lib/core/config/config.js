@@ -5,7 +5,7 @@ const { homeFile } = require('./files');
 const { hostList } = require('./hosts');
 const { late } = require('../late');
 const { OPTIONS, ENCRYPTED, MODES, VERIFIED, check, isOption, isToken, isUtf8 } = require('./options');
-const { isRecord, isUrl, kindOf } = require('../protocol');
+const { checkText, isRecord, isUrl, kindOf } = require('../protocol');
 
 const later = late({
   conninfo: () => require('./conninfo'),
@@ -135,14 +135,9 @@ function gather(config, overrides, env) {
   return { texts, own, parameters, sslmode, fallback };
 }
 
-/** @throws {TypeError} for a text that would end at its NUL character */
-function checkNoNul(text, name) {
-  if (text.includes('\0')) throw new TypeError(`${name} must not contain a NUL character`);
-}
-
 /** @returns {*} the value of an option; throws a TypeError for a wrong one */
 function parse(text, name) {
-  checkNoNul(text, name);
+  checkText(text, name);
   return OPTIONS[name][0](text, name);
 }
 
@@ -260,7 +255,7 @@ function startupParameters(values, extra, env) {
   const parameters = Object.create(null);
   const put = (name, value) => {
     if (!value) return;
-    checkNoNul(value, name);
+    checkText(value, name);
     parameters[name] = value;
   };
   for (const [variable, name] of SESSION_VARIABLES) {

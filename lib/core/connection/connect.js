@@ -4,7 +4,7 @@ const { Attempt, REASON, STEP } = require('./attempt');
 const { isToken, lookupPassword } = require('../config');
 const { ask, dial } = require('./dial');
 const { late } = require('../late');
-const { ConnectionError, FrameReader, PostgresError, TimeoutError, kindOf } = require('../protocol');
+const { ConnectionError, FrameReader, PostgresError, TimeoutError, isText, kindOf } = require('../protocol');
 const { start } = require('./startup');
 const { inOrder, serversOf } = require('./servers');
 
@@ -100,12 +100,17 @@ function secretsFor(config, { host, hostaddr, port }) {
   const { user, database, passfile, oauth_token: token, require_auth: auth } = config;
   const password = auth.single === 'none' || auth.single === 'oauth' ? '' : config.password;
   const whom = { host: host ?? hostaddr, port, user, database };
-  const isFit = text => !text.includes('\0');
   let calledPassword, calledToken;
   return {
     password() {
       if (typeof password !== 'function') return () => password ?? lookupPassword(passfile, whom);
-      calledPassword ??= callFor('password', password, whom, isFit, 'string without NUL characters');
+      calledPassword ??= callFor(
+        'password',
+        password,
+        whom,
+        isText,
+        'string without NUL characters and halves of surrogate pairs'
+      );
       return calledPassword.then(found => () => found ?? '');
     },
     async token(discover) {

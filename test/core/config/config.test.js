@@ -423,6 +423,10 @@ describe('an object', () => {
       { '_pq_.x': '1' },
       { options: 'a\0b' },
       { user: 'a\0b' },
+      { x: 'a\ud800' },
+      { options: '\udc00' },
+      { user: 'a\ud83d' },
+      { password: 'a\ud83d' },
       { host: {} }
     ]) {
       assert.throws(() => read(config), TypeError);

@@ -304,7 +304,8 @@ describe('Connecting', () => {
         [() => Promise.reject('vault'), /threw a string instead of an Error/],
         [() => 42, /the password function gave a number: return a string without NUL/],
         [() => [], /the password function gave an array: return a string/],
-        [() => 'a\0b', /the password function gave a string: return a string without NUL characters/]
+        [() => 'a\0b', /the password function gave a string: return a string without NUL characters/],
+        [() => 'a\ud800', /return a string without NUL characters and halves of surrogate pairs/]
       ]) {
         const error = await failure(base('scram', { password }));
         assert.equal(error.code, '28000');
