@@ -3,7 +3,7 @@
 const { ConnectionError } = require('../protocol');
 const { OWN } = require('../rows');
 const { isStale } = require('./errors');
-const { firstWord } = require('./sql');
+const { firstWord, withoutHidden } = require('./sql');
 
 const NO_TYPES = [];
 const NO_NAMES = Object.freeze([]);
@@ -50,11 +50,9 @@ const CONTROLLING = new Set(['abort', 'begin', 'commit', 'end', 'rollback', 'sta
 /** First words of statements that only read, unless they call a function that writes. */
 const READING = new Set(['select', 'table', 'values', 'show']);
 
-/**
- * Statements that set the encoding. The server reports a change at ReadyForQuery, too late for text in the same answer.
- */
-const OTHER_ENCODING =
-  /\bset\s+(?:(?:local|session)\s+)?(?:client_encoding\s*(?:=|to\b)|names\b)(?!\s*['"]?(?:utf-?8|unicode))/i;
+/** Statements that set the encoding, and those that set another one than UTF8, which is the default. */
+const ENCODING = /\bset\s+(?:(?:local|session)\s+)?(?:client_encoding\s*(?:=|to\b)|names\b)/i;
+const OTHER_ENCODING = new RegExp(`${ENCODING.source}(?!\\s*(?:['"]?(?:utf.?8|unicode)|default|;|$))`, 'i');
 
 /** The most texts without a name of which the types of the parameters are known. */
 const LEARNED = 256;
@@ -286,7 +284,8 @@ class Statements {
   /** Handles commands after which the server has no statements, or sends another encoding. */
   afterCommand(tag, text) {
     this.#learned.clear();
-    if (tag === 'SET' && OTHER_ENCODING.test(text)) {
+    // The server reports a change at ReadyForQuery, too late for text in the same answer.
+    if (tag === 'SET' && OTHER_ENCODING.test(text) && ENCODING.test(withoutHidden(text))) {
       throw new ConnectionError('client_encoding was set to another encoding: this library needs UTF8');
     }
     if (tag !== 'DISCARD ALL' && tag !== 'DEALLOCATE ALL') return;

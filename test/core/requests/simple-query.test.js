@@ -166,6 +166,15 @@ describe('simpleQuery', () => {
     const text = "SET client_encoding = 'UTF8'; SET LOCAL client_encoding TO utf8; SET NAMES 'utf-8'; SELECT 'é' AS e";
     const results = await client.simpleQuery(text);
     assert.equal(results[3].rows[0].e, 'é');
+    for (const same of [
+      'SET client_encoding TO DEFAULT',
+      'SET NAMES DEFAULT',
+      'set names',
+      "SET NAMES 'utf_8'",
+      "SET app.note = 'set names latin1'",
+      'SET app.note = 1 /* SET NAMES latin1 */'
+    ])
+      assert.equal((await client.simpleQuery(`${same}; SELECT 'é' AS e`))[1].rows[0].e, 'é', same);
   });
 
   it('works inside a transaction', async () => {
