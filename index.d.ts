@@ -744,8 +744,9 @@ export abstract class Session<out D extends boolean = true> extends EventEmitter
    * @param more values and options of a text that `npx quickgres types` knows
    * @param stream takes the result
    * @returns resolves to the result, or to `stream` when the whole result was written to it (`queryTo` waits until it
-   *   was taken). Promises settle in the order of the calls. Rejects with a PostgresError, ConnectionError, AbortError
-   *   or TimeoutError; for bad input, before anything is sent, with a TypeError or RangeError
+   *   was taken). Promises settle in the order of the calls, but the first result with a type that is not built in waits
+   *   for what the type is. Rejects with a PostgresError, ConnectionError, AbortError or TimeoutError; for bad input,
+   *   before anything is sent, with a TypeError or RangeError
    */
   query<X extends Listed = never>(
     this: Session<true>,
