@@ -9,7 +9,7 @@ const { nextTick } = process; // fake timers replace it later
 class Cursor {
   #index = 0; // of the next row
   #generator;
-  #reading = 0; // calls of the generator that are not over
+  #reading = 0; // calls of the generator that next() has to come behind
   #rows = []; // of the last batch
 
   constructor(open, options) {
@@ -18,7 +18,7 @@ class Cursor {
 
   async *#generate(open, options) {
     const { batchSize = 1000, signal } = options;
-    throwIfAborted({ signal });
+    throwIfAborted(options);
     const opened = open();
     // Without an await, both messages leave in one write.
     const portal = typeof opened.then === 'function' ? await opened : opened;
@@ -68,6 +68,7 @@ class Cursor {
   }
 
   return(value) {
+    this.#reading++; // for ever: calls of next() wait for the generator's end
     return handOut(this.#generator.return(value));
   }
 

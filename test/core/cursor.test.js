@@ -213,6 +213,24 @@ describe('cursor', () => {
     assert.deepEqual(await last, { done: true, value: undefined });
   });
 
+  it('gives no row to a call behind return(), and all to those before', async () => {
+    const client = await connected();
+    const cursor = client.cursor(SERIES, [10], { batchSize: 5 });
+    const asked = Array.from({ length: 3 }, () => cursor.next());
+    const [left, last] = await asked[0].then(() => [cursor.return('left'), cursor.next()]);
+    assert.deepEqual(
+      (await Promise.all(asked)).map(({ value }) => value.i),
+      upTo(3)
+    );
+    assert.deepEqual(
+      [await left, await last],
+      [
+        { done: true, value: 'left' },
+        { done: true, value: undefined }
+      ]
+    );
+  });
+
   it('gives no row to a call before those that have waited longer', async () => {
     const client = await connected();
     const cursor = client.cursor('SELECT i FROM generate_series(1, 30) i', [], { batchSize: 30 });
