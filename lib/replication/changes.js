@@ -52,12 +52,14 @@ function check(options) {
  * Whether another attempt may succeed: the connection was lost, or the server restarts, is full, or takes the slot as
  * in use.
  */
-const isOutage = ({ name, code }) =>
-  name === 'PostgresError'
+const isOutage = error => {
+  const { name, code } = Object(error);
+  return name === 'PostgresError'
     ? /^(?:08|53|57P|55006)/.test(code)
     : name === 'UsageError'
       ? code === '55000' // the server ended the replication
       : /^(?:ConnectionError|TimeoutError|AggregateError)$/.test(name) && !/^(?:28|08P01)/.test(code);
+};
 
 /** Checks what START_REPLICATION reports late or not at all. @returns {boolean} whether there is such a slot */
 async function prepare(client, names, slot) {
@@ -86,44 +88,55 @@ async function createSlot(client, slot) {
   return arrays[0][2]; // by its place, whatever `names` says
 }
 
-/** Gives the function a transaction on a connection of its own, which sees the snapshot and may take any time. */
-async function readSnapshot(config, name, read) {
-  const reader = new Client(config);
+/** Does work with a connection of its own, as long as it takes, or until the signal. @returns {Promise} of its result */
+async function aside(config, signal, work) {
+  signal.throwIfAborted();
+  const client = new Client(config);
+  let abort;
+  const aborted = new Promise((resolve, reject) => {
+    abort = () => reject(signal.reason);
+  });
+  const working = async () => {
+    await client.connect();
+    await client.simpleQuery(NO_LIMITS);
+    return work(client);
+  };
+  signal.addEventListener('abort', abort);
   try {
-    await reader.connect();
-    await reader.simpleQuery(NO_LIMITS);
-    await reader.transaction(
+    return await Promise.race([aborted, working()]);
+  } finally {
+    signal.removeEventListener('abort', abort);
+    client.destroy();
+  }
+}
+
+/** Gives the function a transaction that sees the snapshot. */
+const readSnapshot = (config, name, read, signal) =>
+  aside(config, signal, reader =>
+    reader.transaction(
       async tx => {
         await tx.simpleQuery(`SET TRANSACTION SNAPSHOT '${name}'`);
         await read(tx);
       },
       { isolation: 'repeatable read', readOnly: true }
-    );
-  } finally {
-    reader.destroy();
-  }
-}
+    )
+  );
 
 /**
- * Asks what types are, on a connection of its own, as long as it takes. Without a right to know, they stay strings.
+ * Asks what types are. Without a right to know, they stay strings.
  * @param {{oids?: number[], names?: string[]}} wanted
  */
 async function learn(config, types, wanted, signal) {
+  const ask = async client => {
+    await askFor(client[LEASE].pipeline, types, wanted);
+    return client.state === 'open'; // else the question was lost
+  };
   for (let pause = FIRST_PAUSE; ; pause = Math.min(2 * pause, LONGEST_PAUSE)) {
-    const client = new Client({ ...config, decode: false });
-    const abort = () => client.destroy();
-    signal.addEventListener('abort', abort);
     try {
-      await client.connect();
-      await client.simpleQuery(NO_LIMITS);
-      await askFor(client[LEASE].pipeline, types, wanted);
-      if (client.state === 'open') return; // else the question was lost
+      if (await aside({ ...config, decode: false }, signal, ask)) return;
     } catch (error) {
-      if (signal.aborted) throw signal.reason;
+      signal.throwIfAborted();
       if (!isOutage(error)) return;
-    } finally {
-      signal.removeEventListener('abort', abort);
-      client.destroy();
     }
     await sleep(pause, undefined, { signal });
   }
@@ -156,7 +169,7 @@ async function* follow(config, names, options, signal) {
         const isTemporary = slot === temporary || snapshot !== undefined;
         const made = await createSlot(client, isTemporary ? `${temporary} TEMPORARY` : slot);
         if (!isFirst) yield { type: 'missed' };
-        if (snapshot !== undefined) await readSnapshot({ ...config, decode }, made, snapshot);
+        if (snapshot !== undefined) await readSnapshot({ ...config, decode }, made, snapshot, signal);
         if (isTemporary && slot !== temporary) await copySlot(client, temporary, slot);
       }
       const decoder = new PgOutput({ decode }, types);

@@ -124,7 +124,7 @@ export interface ChangesOptions<D extends boolean = true> {
   decode?: Decode | undefined;
   /** See `replicate`: after four intervals without a message the connection is lost, and replaced. Default: 10000. */
   statusInterval?: number | undefined;
-  /** Makes the loop reject with its reason. Default: none. */
+  /** Makes the loop reject with its reason, also while `snapshot` runs. Default: none. */
   signal?: AbortSignal | undefined;
 }
 

@@ -233,6 +233,39 @@ describe('changes', function () {
     assert.equal(calls, 2);
   });
 
+  it('ends at once by its signal and by return while a snapshot is read, and rejects with whatever snapshot throws', async () => {
+    for (const wait of [tx => tx.query('SELECT pg_sleep(100)'), () => new Promise(() => {})]) {
+      const controller = new AbortController();
+      const reason = new Error('enough');
+      const aborted = loop({
+        slot: 'audit',
+        signal: controller.signal,
+        snapshot(tx) {
+          setImmediate(() => controller.abort(reason));
+          return wait(tx);
+        }
+      });
+      await assert.rejects(aborted.next(), error => error === reason);
+      let reads;
+      const reading = new Promise(resolve => {
+        reads = resolve;
+      });
+      const returned = loop({
+        snapshot(tx) {
+          reads();
+          return wait(tx);
+        }
+      });
+      const next = returned.next();
+      await reading;
+      await returned.return();
+      assert.equal((await next).done, true);
+    }
+    const throwing = loop({ snapshot: () => Promise.reject() });
+    await assert.rejects(throwing.next(), error => error === undefined);
+    await until(async () => (await slots('')).length === 0);
+  });
+
   it('calls snapshot for a temporary slot after each loss', async () => {
     let calls = 0;
     const each = loop(
