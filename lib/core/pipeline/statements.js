@@ -45,10 +45,10 @@ const HARMLESS = new Set([
 ]);
 
 /** First words of statements that may begin or end a transaction block. */
-const CONTROLLING = new Set(['abort', 'begin', 'commit', 'end', 'rollback', 'start']);
+const CONTROLLING = /^(?:abort|begin|commit|end|prepare|rollback|start)$/;
 
 /** First words of statements that only read, unless they call a function that writes. */
-const READING = new Set(['select', 'table', 'values', 'show']);
+const READING = /^(?:select|show|table|values)$/;
 
 /** Statements that set the encoding, and those that set another one than UTF8, which is the default. */
 const ENCODING = /\bset\s+(?:(?:local|session)\s+)?(?:client_encoding\s*(?:=|to\b)|names\b)/i;
@@ -89,10 +89,10 @@ class Statement {
     /** The names of the dropped statements that are closed in front of its Parse. */
     this.closes = NO_NAMES;
     this.used = 0;
-    this.isRead = READING.has(word);
+    this.isRead = READING.test(word);
     /** Whether it may drop prepared statements, or change their columns. */
     this.disturbs = !HARMLESS.has(word);
-    this.controlsBlock = CONTROLLING.has(word);
+    this.controlsBlock = CONTROLLING.test(word);
   }
 
   /** Takes the ParameterDescription in buf[start … end). */

@@ -30,7 +30,7 @@ class SimpleQueryRequest extends SimpleRequest {
     this.wants = wantsOf(options.decode);
     // During COPY FROM STDIN the server ignores everything but data.
     if (/\bcopy\b/i.test(text)) this.holdUntilOver();
-    if (/\b(?:begin|start|commit|end|rollback|abort)\b/i.test(text)) this.mayControlBlock();
+    if (/\b(?:abort|begin|commit|end|prepare|rollback|start)\b/i.test(text)) this.mayControlBlock();
   }
 
   write(writer, statements, flight) {

@@ -162,6 +162,24 @@ describe('The round trips of a transaction', () => {
     }
   });
 
+  it('begin behind a query that is to end the block of another, all in one tick', async () => {
+    const prepare = "PREPARE TRANSACTION 'in one tick'";
+    for (const [end, undo] of [
+      [client => client.query('COMMIT')],
+      [client => client.query(prepare), "ROLLBACK PREPARED 'in one tick'"],
+      [client => client.simpleQuery(`SELECT 1; ${prepare}`), "ROLLBACK PREPARED 'in one tick'"]
+    ]) {
+      const client = await connected();
+      const [, , result] = await Promise.all([
+        client.query('BEGIN'),
+        end(client),
+        client.transaction(tx => tx.query('SELECT 1 AS one'))
+      ]);
+      assert.deepEqual(result.objects, [{ one: 1 }], String(end));
+      if (undo) await client.query(undo);
+    }
+  });
+
   it('hold what is asked in one tick besides the first request until BEGIN is answered, though that takes long', async () => {
     const { client, wire } = await proxied();
     await client.transaction(async tx => {
