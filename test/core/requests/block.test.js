@@ -170,6 +170,8 @@ describe('The round trips of a transaction', () => {
       [client => client.simpleQuery(`SELECT 1; ${prepare}`), "ROLLBACK PREPARED 'in one tick'"]
     ]) {
       const client = await connected();
+      const { max_prepared_transactions: most } = (await client.query('SHOW max_prepared_transactions')).one();
+      if (undo && most === '0') continue; // a server that was not started for the tests
       const [, , result] = await Promise.all([
         client.query('BEGIN'),
         end(client),
