@@ -142,7 +142,7 @@ class PoolLease extends Connections {
         }
       }
     } catch (error) {
-      if (isSent && error.sent === false) error.sent = true;
+      if (isSent && error?.sent === false) error.sent = true;
       await undefined; // behind which V8 shows the awaiting caller
       showOnce(error, this.run);
       throw error;

@@ -79,6 +79,17 @@ describe('The lease of a pool', () => {
     assert.equal(await attempts(reported('08P01'), { idempotent: true }), 1);
   });
 
+  it('rejects with what the function throws at a later attempt, which may be no error', async () => {
+    for (const thrown of [undefined, null, 'no']) {
+      let count = 0;
+      const work = async () => {
+        throw ++count === 1 ? new ConnectionError('lost', LOST) : thrown;
+      };
+      await assert.rejects(lease().run('connection', { idempotent: true }, work), error => error === thrown);
+      assert.equal(count, 2);
+    }
+  });
+
   it('says that a request was sent if any attempt was, whatever ends the wait for the next one', async () => {
     const ends = {
       'a loss': (fail, abort, it) => (it.take = () => fail(new ConnectionError('lost', { sent: false }))),
