@@ -163,7 +163,7 @@ class Transaction {
       try {
         result = await this.#until(this.called);
       } finally {
-        leftInside(scope);
+        if (session !== undefined) leftInside();
         this.#refuse(OVER);
       }
       await this.#commit();

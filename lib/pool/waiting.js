@@ -1,5 +1,6 @@
 'use strict';
 
+const { List } = require('../core/list');
 const { waitsForItself } = require('../core/pipeline');
 
 /** What one attempt of a request has of a connection: a place among its users, and before that one in a queue. */
@@ -27,14 +28,14 @@ class Use {
 }
 
 /** Since when the first of a queue waits; Infinity if there is none. */
-const since = queue => queue.values().next().value?.since ?? Infinity;
+const since = queue => queue.next.value?.since ?? Infinity;
 
 /**
  * The requests that wait for a connection: those that own one until they are over, and queries, which may share one.
  */
 class Waiting {
-  owner = new Set();
-  query = new Set();
+  owner = new List();
+  query = new List();
 
   get size() {
     return this.owner.size + this.query.size;
@@ -53,27 +54,27 @@ class Waiting {
 
   /** @returns {Promise<Connection>} rejects with what `use.reject` gets */
   add(use) {
-    const queue = this[use.kind].add(use);
+    const queue = this[use.kind];
+    const link = queue.add(use);
     return new Promise((resolve, reject) => {
-      Object.assign(use, { resolve, reject: error => queue.delete(use) && reject(error) });
+      Object.assign(use, { resolve, reject: error => queue.delete(link) && reject(error) });
     });
   }
 
   /** @param {function(Use): Connection|undefined} find gives a use its connection, if there is one */
   serve(find) {
     for (const queue of this.#queues) {
-      for (const use of queue) {
-        const connection = find(use);
+      while (queue.size > 0) {
+        const connection = find(queue.next.value);
         if (!connection) break;
-        queue.delete(use);
-        use.resolve(connection);
+        queue.shift().resolve(connection);
       }
     }
   }
 
   /** @param {function(Use): Error|false|undefined} errorOf a waiting use, if it is to wait no longer */
   reject(errorOf) {
-    for (const use of [...this.owner, ...this.query]) {
+    for (const use of [...this.owner.values(), ...this.query.values()]) {
       const error = errorOf(use);
       if (error) use.reject(error);
     }

@@ -12,6 +12,7 @@ const LAYERS = [
   [
     'lib/core/internal.js',
     'lib/core/late.js',
+    'lib/core/list.js',
     'lib/core/scanner.js',
     'lib/core/timer.js',
     'lib/core/worker.js',

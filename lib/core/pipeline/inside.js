@@ -6,7 +6,7 @@
  */
 
 let storage; // made by the first transaction
-const running = new Set(); // scopes of functions
+let running = 0; // functions
 let timer;
 
 /**
@@ -19,18 +19,18 @@ const LINGER = 100;
  * To be called when the function is over: on Node.js 20, a storage that is on makes every promise of the program
  * dearer.
  */
-function leftInside(scope) {
-  if (!running.delete(scope) || running.size > 0 || timer !== undefined) return;
+function leftInside() {
+  if (--running > 0 || timer !== undefined) return;
   timer = setTimeout(() => {
     timer = undefined;
-    if (running.size === 0) storage.disable();
+    if (running === 0) storage.disable();
   }, LINGER);
   timer.unref?.();
 }
 
 /** Runs the function of a transaction, see `leftInside`. */
 function runInside(scope, work) {
-  running.add(scope);
+  running++;
   storage ??= new (require('node:async_hooks').AsyncLocalStorage)();
   const context = { scope, outer: storage.getStore() };
   // A job may begin its next run inside for ever.

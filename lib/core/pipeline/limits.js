@@ -1,9 +1,10 @@
 'use strict';
 
+const { List } = require('../list');
 const { AbortError, TimeoutError } = require('../protocol');
 const { after, setImmediate } = require('../timer');
 
-/** @type {WeakMap<AbortSignal, Set<function>>} the callbacks of a signal, which has one listener for all requests */
+/** @type {WeakMap<AbortSignal, List>} the callbacks of a signal, which has one listener for all requests */
 const watchers = new WeakMap();
 
 /**
@@ -11,17 +12,17 @@ const watchers = new WeakMap();
  * @param {AbortSignal} signal not aborted
  */
 function watchSignal(signal, callback) {
-  const callbacks = watchers.get(signal) ?? new Set();
+  const callbacks = watchers.get(signal) ?? new List();
   if (callbacks.size === 0) {
     callbacks.tell = () => {
-      for (const each of callbacks) each(abortedBy(signal));
+      for (const each of callbacks.values()) each(abortedBy(signal));
     }; // not every signal passes an event
     watchers.set(signal, callbacks);
     signal.addEventListener('abort', callbacks.tell);
   }
-  callbacks.add(callback);
+  const link = callbacks.add(callback);
   return () => {
-    if (!callbacks.delete(callback) || callbacks.size > 0) return;
+    if (!callbacks.delete(link) || callbacks.size > 0) return;
     watchers.delete(signal);
     signal.removeEventListener('abort', callbacks.tell);
   };

@@ -1,5 +1,6 @@
 'use strict';
 
+const { List } = require('../list');
 const { isFollowed, tookNothing } = require('../pipeline');
 const { RowReader } = require('../rows');
 const { after } = require('../timer');
@@ -21,8 +22,7 @@ class Backlog {
   /** @type {Sink|undefined} has rows of the bytes that are being read */
   unflushed = undefined;
   #pipeline;
-  /** Not a Set: V8 links the tables that a Set leaves behind, so that they outlive scavenges. */
-  #targets = [];
+  #targets = new List();
   #stop; // ends the next look; set while the connection is not read
   #waiting; // the target of the long result
 
@@ -42,17 +42,16 @@ class Backlog {
 
   add(target, length) {
     this.bytes += length;
-    target.at ??= this.#targets.push(target) - 1;
+    target.waiting ??= this.#targets.add(target);
     this.#pace();
   }
 
   /** Subtracts bytes that were taken or never will be. @param {boolean} all whether the target has no others */
   remove(target, length, all) {
     this.bytes -= length;
-    if (all && target.at !== undefined) {
-      const last = this.#targets.pop();
-      if (last !== target) this.#targets[(last.at = target.at)] = last;
-      target.at = undefined;
+    if (all && target.waiting !== undefined) {
+      this.#targets.delete(target.waiting);
+      target.waiting = undefined;
     }
     this.#pace();
   }
@@ -88,7 +87,7 @@ class Backlog {
     const { head, socket } = this.#pipeline;
     if (socket === null) return this.#pace();
     const delaysOthers = each => head !== null && (isFollowed(head) || head.receiver?.target !== each);
-    const targets = this.#targets.concat(this.#waiting ?? []);
+    const targets = this.#targets.values().concat(this.#waiting ?? []);
     const now = new Map(targets.map(each => [each, delaysOthers(each) ? each.unsent : NaN]));
     this.#stop = after(TAKING_LIMIT, () => this.#look(now));
     for (const [target, left] of now)

@@ -2,6 +2,7 @@
 
 const { AsyncResource } = require('node:async_hooks');
 const { Writable } = require('node:stream');
+const { List } = require('../list');
 const { kindOf } = require('../protocol');
 const { tookNothing, watchStall } = require('../pipeline');
 const { setImmediate } = require('../timer');
@@ -13,27 +14,13 @@ const MEGABYTE = 1 << 20;
 /** The most megabytes that a system holds for a connection: Linux by default. */
 const MOST_HELD = 4;
 
-/** The property of a Node.js stream that holds its `makeWrites`. */
+/** The property of a Node.js stream that holds its `Writes`. */
 const WRITES = Symbol('writes');
 
-/**
- * Keeps the targets whose writes to a Node.js stream are not over, in the order of these.
- * @returns {function(Target): function} gives each write the same callback: Node.js calls those of a tick together
- */
-function makeWrites() {
-  let first, last;
-  const over = error => {
-    const { target } = first;
-    first = first.next;
-    target.written(error);
-  };
-  return target => {
-    const write = { target, next: undefined };
-    if (first === undefined) first = write;
-    else last.next = write;
-    last = write;
-    return over;
-  };
+/** The targets whose writes to a Node.js stream are not over, in the order of these. */
+class Writes extends List {
+  /** Each write has the same callback: Node.js calls those of a tick together. */
+  over = error => this.shift().written(error);
 }
 
 /** Whether middleware has replaced its `write`, and may hold bytes. */
@@ -74,8 +61,9 @@ function fromWeb(stream) {
 class Target {
   /** @type {Backlog|undefined} counts the bytes that the stream has not taken */
   backlog;
-  /** @type {number|undefined} its place in the backlog */
-  at;
+  /** @type {object|undefined} its link in the backlog, and that in the list of the stream's watchers */
+  waiting;
+  watched;
   /** Whether `begin` was called. */
   begun = false;
   #before; // bytes on its socket when it began
@@ -177,10 +165,12 @@ class Target {
     this.#begin();
     this.#writing++;
     const { stream } = this;
-    const callback =
-      stream.write === Writable.prototype.write
-        ? (stream[WRITES] ??= makeWrites())(this)
-        : error => this.written(error);
+    let callback = error => this.written(error);
+    if (stream.write === Writable.prototype.write) {
+      const writes = (stream[WRITES] ??= new Writes());
+      writes.add(this);
+      callback = writes.over;
+    }
     const isReady = this.#run(stream.write, piece, callback);
     this.#give(piece);
     return isReady;

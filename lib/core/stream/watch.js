@@ -1,23 +1,21 @@
 'use strict';
 
 const { finished } = require('node:stream');
+const { List } = require('../list');
 const { AbortError } = require('../protocol');
 
 const nothing = () => {};
 
 const closedBefore = cause => new AbortError('the target was closed before it had taken the result', cause);
 
-/** The property of a stream that holds who watches it, or a Set of several. One listener serves all of them. */
+/** The property of a stream that holds the list of who watches it. One listener serves all of them. */
 const WATCHERS = Symbol('watchers');
-
-const NOBODY = { over: nothing };
 
 const isServerResponse = ({ assignSocket }) => typeof assignSocket === 'function';
 
 function tell(stream, error) {
-  const told = stream[WATCHERS];
-  stream[WATCHERS] = NOBODY;
-  for (const each of told instanceof Set ? told : [told]) each.over(error);
+  const watchers = stream[WATCHERS];
+  while (watchers.size > 0) watchers.shift().over(error);
 }
 
 function onError(error) {
@@ -44,7 +42,7 @@ function onResponseClose() {
  */
 function watch(stream, watcher) {
   if (stream[WATCHERS] === undefined) {
-    stream[WATCHERS] = NOBODY;
+    stream[WATCHERS] = new List();
     // By Node's `finished` a result of one row would cost 1.15 ×.
     const isPlain = stream.writableFinished === false && !stream.destroyed && stream.session === undefined;
     if (isPlain && isServerResponse(stream)) stream.on('error', nothing).once('close', onResponseClose);
@@ -61,16 +59,12 @@ function watch(stream, watcher) {
       );
     }
   }
-  const others = stream[WATCHERS];
-  if (others instanceof Set) others.add(watcher);
-  else stream[WATCHERS] = others === NOBODY ? watcher : new Set([others, watcher]);
+  watcher.watched = stream[WATCHERS].add(watcher);
 }
 
 /** Ends what `watch` has begun. */
 function unwatch(stream, watcher) {
-  const watchers = stream[WATCHERS];
-  if (watchers === watcher) stream[WATCHERS] = NOBODY;
-  else watchers?.delete?.(watcher);
+  stream[WATCHERS]?.delete(watcher.watched);
 }
 
 module.exports = { closedBefore, isServerResponse, nothing, unwatch, watch };

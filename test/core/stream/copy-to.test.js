@@ -220,7 +220,7 @@ describe('copyTo', () => {
     });
     shorten(Backlog.prototype, 'remove', function (target, ...rest) {
       remove.call(this, target, ...rest);
-      left.push([target.at === undefined, this.bytes]);
+      left.push([target.waiting === undefined, this.bytes]);
     });
     for (const take of [collect, stream => stream.destroy()]) {
       const stream = client.copyTo("COPY (SELECT repeat('x', 1000) FROM generate_series(1, 30000)) TO STDOUT");

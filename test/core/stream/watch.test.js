@@ -62,16 +62,13 @@ describe('watch', () => {
   it('tells nothing more to a watcher that was taken away, and still tells the one that is there', async () => {
     const told = [];
     const [one, other] = ['one', 'other'].map(name => ({ over: () => told.push(name) }));
-    for (const [watcher, expected] of [
-      [one, []],
-      [other, ['one']]
-    ]) {
-      const stream = new PassThrough();
-      watch(stream, one);
-      unwatch(stream, watcher);
-      await once(stream.destroy(), 'close');
-      assert.deepEqual(told, expected);
-    }
+    const stream = new PassThrough();
+    watch(stream, one);
+    watch(stream, other);
+    for (let i = 0; i < 2; i++) unwatch(stream, one);
+    await once(stream.destroy(), 'close');
+    unwatch(stream, other);
+    assert.deepEqual(told, ['other']);
   });
 
   it('has one listener of each kind at an HTTP response, and none when that is over', async () => {
