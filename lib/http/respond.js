@@ -198,7 +198,7 @@ function answer(session, request, response, ...query) {
     form ?? (isChosen ? as : representationFor(headers.accept, as, as === REPRESENTATIONS ? 'protocol' : ''));
   const type = TYPES[chosen];
   if (chosen === undefined) {
-    const list = as.map(name => `${TYPES[name]}\n`).join('');
+    const list = method === 'HEAD' ? undefined : as.map(name => `${TYPES[name]}\n`).join('');
     return answerAlone(response, varying, 406, 'text/plain; charset=utf-8', list);
   }
   if (method === 'HEAD') return answerAlone(response, varying, status, typed ? undefined : type);

@@ -92,6 +92,8 @@ describe('respond to a WHATWG Request', () => {
       [head.status, head.body, head.headers.get('content-type')],
       [200, null, 'text/csv; charset=utf-8']
     );
+    const none = await respond(client, requestOf({ accept: 'text/html' }, { method: 'HEAD' }), 'no SQL');
+    assert.deepEqual([none.status, none.body], [406, null]);
     for (const [emptyStatus, type] of [
       [404, 'text/csv; charset=utf-8'],
       [204, null],
