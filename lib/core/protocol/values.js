@@ -296,10 +296,13 @@ function textOfItems(items, isJson, what, level = 1) {
   return /^(?:,\{\})*$/.test(text) ? '{}' : `{${text.slice(1)}}`;
 }
 
-/** @param {boolean} [isJson] whether its type is json; undefined if that is not known: then json refuses the text */
+/**
+ * @param {boolean} [isJson] whether its type is json; undefined if that is not known: then json refuses an empty list.
+ * A form feed is white space in an array of every version, and not in JSON.
+ */
 function listText(list, isJson, what) {
   const text = textOfItems(list[ITEMS], isJson, what);
-  return text === '{}' && isJson === undefined ? '{{}}' : text;
+  return text === '{}' && isJson === undefined ? '{\f}' : text;
 }
 
 /** @returns {string|Uint8Array|List|null} a value as it is sent; bytes are not copied */
