@@ -213,8 +213,8 @@ const ONE_STATEMENT = 'query takes one statement: write simpleQuery(text), or ba
 
 const IS_JSON = 'the value is a PostgreSQL array, as copyFrom sends a list: for json, write JSON.stringify(list)';
 
-/** The beginning of an array in the server's report on JSON: `{1`, `{"a",`. */
-const ARRAY_AS_JSON = /: \{(?:[-\d{]|NULL\b|true\b|false\b|"(?:[^"\\]|\\.)*"[,}])/;
+/** The beginning of an array in the server's report on JSON: `{1`, `{"a",`, and the form feed of an empty one. */
+const ARRAY_AS_JSON = /: \{(?:[-\d{\f]|NULL\b|true\b|false\b|"(?:[^"\\]|\\.)*"[,}])/;
 
 const NUMBERED = 'parameters are $1, $2, …: query(text, values) has no ? and no :name';
 
