@@ -454,7 +454,8 @@ describe('array', () => {
     const deep = (value, convert) => (Array.isArray(value) ? value.map(each => deep(each, convert)) : convert(value));
     const asJson = {
       bytea: 'e::text',
-      timestamptz: 'round(extract(epoch FROM e) * 1000)',
+      // Of the whole seconds: the epoch is a float8 before PostgreSQL 14.
+      timestamptz: "round(extract(epoch FROM date_trunc('second', e))) * 1000 + to_char(e, 'MS')::int",
       numeric: 'e::text',
       int8: 'e::text',
       float8: 'e::text',
