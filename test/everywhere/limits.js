@@ -5,9 +5,12 @@
 
 const path = require('node:path');
 
+const ARGUMENTS = 'a program that is given with -e counts as a module';
 const BROWSER = 'in Chromium: the runtime has no part in it';
+const BUSY = 'time in which the program was busy counts as that of its queries';
 const COMMAND = 'of a command, which npx runs with Node.js';
 const REGISTER = 'quickgres/pg/register throws';
+const RESPONSES = 'a response of its HTTP server does not tell that its connection is gone';
 const STACKS = 'stacks do not name the async functions that await';
 const TIMERS = 'process.getActiveResourcesInfo tells of no timer';
 const TLS_CODES = 'errors of TLS have other codes';
@@ -63,6 +66,26 @@ const LIMITS = {
       ['core/protocol/errors.test.js', /shows? who awaits|stack of the call/, STACKS],
       ['rules/cancel.test.js', /shows the caller/, STACKS],
       ['whole/operators.test.js', /shows the caller/, STACKS],
+      ['core/connection/connect.test.js', /shows no password/, STACKS],
+      ['core/pipeline/errors.test.js', /no frames of its own/, STACKS],
+      ['core/pipeline/limits.test.js', /cancels a query that takes longer/, STACKS],
+      ['pg/pool.test.js', /tells at once that it cannot connect/, STACKS],
+      ['core/connection/index.test.js', /loads at most/, ARGUMENTS],
+      ['sql/index.test.js', /loads neither/, ARGUMENTS],
+      ['whole/pack.test.js', /loads two files/, ARGUMENTS],
+      ['core/connection/dial.test.js', /too many begin at once/, 'a Unix socket that is full takes one more'],
+      ['core/protocol/errors.test.js', /has frozen the prototypes/, 'its own modules assign to what is frozen'],
+      ['core/protocol/values.test.js', /is told what to write/, 'JSON.stringify words its errors in another way'],
+      ['sql/index.test.js', /what to write/, 'JSON.stringify words its errors in another way'],
+      ['core/rows/index.test.js', /loosely equal/, 'assert compares symbols in loose equality as well'],
+      ['core/stream/target.test.js', /the connection is gone, and leaves/, RESPONSES],
+      ['http/respond.test.js', /cuts the response off for good/, RESPONSES],
+      ['rules/causes.test.js', /a name that does not exist/, 'errors of name resolution have no hostname'],
+      ['whole/demo.test.js', /from this machine only/, 'errors of fetch have no cause'],
+      ['whole/package.slow.test.js', /are required and imported/, REGISTER],
+      ['whole/typescript.slow.test.js', /from quickgres\/pg\/register/, REGISTER],
+      ['pool/connections.test.js', /what the program itself was busy with/, BUSY],
+      ['sockets/stream.test.js', /cuts the WebSocket where/, TIMERS],
       ['cache/limit.test.js', /leaves no timer/, TIMERS],
       ['core/transaction.test.js', /leave no timer/, TIMERS],
       ['pool/connections.test.js', /leave no timer/, TIMERS],
@@ -111,6 +134,7 @@ const LIMITS = {
         'memory grows by more than the bounds, which are those of Node.js 20, or is not told'
       ]),
       ...['client-parser/browser.slow.test.js', 'whole/demo.slow.test.js'].map(file => [file, /Chromium/, BROWSER]),
+      ['pool/connections.test.js', /what the program itself was busy with/, BUSY],
       ['core/client.test.js', /keeps it running/, 'a program that is given with -e finds its arguments elsewhere'],
       [
         'core/stream/query-to.test.js',

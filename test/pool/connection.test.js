@@ -113,13 +113,13 @@ describe('A connection of a pool', () => {
 
   it('takes nothing behind a text that was never executed, nor when nothing was answered for 10 ms and two round trips', async () => {
     const it = await connection();
-    it.roundTrip = 5;
     const now = performance.now();
     assert.equal(it.mayTake(now), true);
     const first = use(known('SELECT 1'));
     it.addUser(first, now);
     assert.equal(it.mayTake(now), false);
     it.removeUser(first, now);
+    it.roundTrip = 5;
     const [second, third] = [use(known('SELECT 1', 1)), use(known('SELECT 1', 1))];
     it.addUser(second, now);
     it.addUser(third, now + 15);

@@ -118,7 +118,7 @@ async function tsc(compiler, cwd, args) {
     if (older === undefined) {
       older = fork(path.join(__dirname, 'older.js'), { execArgv: [] });
       older.unref();
-      older.channel.unref(); // it ends with this process
+      older.channel.unref?.(); // it ends with this process
     }
     older.send({ cwd, args });
     const waits = new AbortController();

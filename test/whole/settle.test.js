@@ -4,6 +4,7 @@ const assert = require('node:assert/strict');
 const { spawn } = require('node:child_process');
 const { once } = require('node:events');
 const path = require('node:path');
+const { SERVER_VERSION } = require('pg-test-fixtures');
 const { ALONE, FAULTS, CONNECTED, CONNECTING } = require('../support/settling');
 
 /** How long a process may go on once it has nothing more to do, in milliseconds. */
@@ -12,12 +13,15 @@ const EXIT = 20000;
 /** What versions of OpenSSL say of bytes that are not TLS. */
 const BROKEN_TLS = ['ERR_SSL_WRONG_VERSION_NUMBER', 'ERR_SSL_BAD_RECORD_TYPE', 'ERR_SSL_UNEXPECTED_MESSAGE'];
 
+/** Before it knows the version of the protocol, a server older than PostgreSQL 14 tells of its end in the one of 7.3. */
+const UNREADABLE = SERVER_VERSION < 14 ? ['08P01'] : [];
+
 /** Codes that promises may reject with; and `resolved`, for what was over or was to end. */
 const CODES = {
   FIN: ['08001', '08006', 'ECONNRESET', 'ECONNREFUSED'],
   RST: ['08001', '08006', 'ECONNRESET', 'ECONNREFUSED'],
   silence: ['08001', '57014', '08003'],
-  SIGKILL: ['57P01', '57P02', '08001', '08006', 'ECONNRESET', 'ECONNREFUSED', 'EPIPE'],
+  SIGKILL: ['57P01', '57P02', '08001', '08006', 'ECONNRESET', 'ECONNREFUSED', 'EPIPE', ...UNREADABLE],
   pg_terminate_backend: ['57P01', '08006', 'ECONNRESET', 'EPIPE', '08001', 'ECONNREFUSED'],
   'garbage bytes': ['08P01', '28000', ...BROKEN_TLS, 'ECONNREFUSED'],
   'a message out of order': ['08P01', '28000', ...BROKEN_TLS, 'ECONNREFUSED'],
