@@ -32,6 +32,28 @@ describe('The backlog of a connection', () => {
     assert.deepEqual(looked, ['waiting']);
   });
 
+  it('does not read the connection while the target of a long result asks to wait, without any bytes in it', () => {
+    const calls = [];
+    const socket = { pause: () => calls.push('pause'), resume: () => calls.push('resume') };
+    const backlog = new Backlog({ maxBuffered: 10, head: null, socket });
+    const target = { unsent: 0 };
+    backlog.pauseFor(target);
+    assert.deepEqual(calls, ['pause']);
+    backlog.resumeFor({});
+    assert.deepEqual(calls, ['pause']);
+    backlog.resumeFor(target);
+    assert.deepEqual(calls, ['pause', 'resume']);
+  });
+
+  it('tells a sink once that the bytes of a read were taken', () => {
+    const backlog = new Backlog({});
+    let told = 0;
+    backlog.unflushed = { flushLater: () => told++ };
+    backlog.flushLater();
+    backlog.flushLater();
+    assert.equal(told, 1);
+  });
+
   it('knows the targets that have not taken everything, in whatever order the others have', () => {
     for (const order of ['abc', 'acb', 'bac', 'bca', 'cab', 'cba']) {
       let looked = [];
