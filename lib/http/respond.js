@@ -93,7 +93,6 @@ class ResponseTarget extends Target {
     }
     response.writeHead(status, headers);
     if (isCompressed) this.#compress(encoding);
-    super.begin();
   }
 
   #isBodiless(rowCount) {
@@ -145,11 +144,7 @@ function check(response, options) {
 
 /** @returns {string} the Vary header with the fields added; '' if it has them already */
 function varyOf(response, fields) {
-  const given = response.getHeader('vary');
-  if (given === undefined) return fields.join(', ');
-  const before = [given]
-    .flat()
-    .join()
+  const before = String(response.getHeader('vary') ?? '')
     .split(',')
     .map(field => field.trim())
     .filter(Boolean);
