@@ -445,6 +445,25 @@ describe('ResponseCache', () => {
     assert.equal((await asking).rowCount, 1);
   });
 
+  it('tells a target that an answer to values is personal, and one without values is not', async () => {
+    const { cache, asked } = setUp();
+    for (const [values, isPersonal] of [
+      [undefined, false],
+      [[], false],
+      [[1], true],
+      [[1, 2], true]
+    ]) {
+      const target = new Target(new PassThrough().resume());
+      const told = [];
+      target.fromCache = answer => void told.push(answer.isPersonal);
+      const asking = cache.queryTo(target, 'k', values);
+      await turn();
+      asked.pop()?.answer('x'); // no values and [] share an answer
+      await asking;
+      assert.deepEqual(told, [isPersonal]);
+    }
+  });
+
   describe('that listens', () => {
     const listening = async names => {
       const it = setUp();

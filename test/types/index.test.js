@@ -227,6 +227,22 @@ declare module 'quickgres' {
     );
   });
 
+  it('says nothing of DATABASE_URL if that is set, or if the error is no ConnectionError', async () => {
+    program.write('app.ts', '');
+    const elsewhere = await program.run([], { DATABASE_URL: `postgres://x@/x?host=${program.folder}` });
+    assert.deepEqual([elsewhere.code, /connect ENOENT/.test(elsewhere.stderr)], [1, true]);
+    const wrong = await program.run(['--out', 'nowhere/a.d.ts'], { DATABASE_URL: '' });
+    assert.deepEqual([wrong.code, /no folder nowhere/.test(wrong.stderr)], [1, true]);
+    for (const { stderr } of [elsewhere, wrong]) assert.doesNotMatch(stderr, /DATABASE_URL/);
+  });
+
+  it('says how it is used for --help, and reads no source', async () => {
+    program.write('app.ts', "pool.query('nonsense');\n");
+    const { code, stdout, stderr } = await program.run(['--help']);
+    assert.deepEqual([code, stderr], [0, '']);
+    assert.match(stdout, /--strict/);
+  });
+
   it('--check says that the file was made with or without --strict', async () => {
     program.write('app.ts', "pool.query('SELECT id FROM people');\n");
     for (const [made, checked, how] of [
