@@ -392,6 +392,19 @@ describe('copyFrom', () => {
     assert.deepEqual(order, ['first', 1, 'second']);
   });
 
+  it('ends with its transaction, which waits for one that has all of its data', async () => {
+    await client.transaction(async tx => {
+      tx.copyFrom('COPY numbers FROM STDIN').end('1\n');
+    });
+    assert.equal(await stored(), 1);
+    let error;
+    await client.transaction(async tx => {
+      error = once(tx.copyFrom('COPY numbers FROM STDIN'), 'error');
+    });
+    assert.equal((await error)[0].name, 'UsageError');
+    assert.equal(await stored(), 1);
+  });
+
   it('is waited for by end()', async () => {
     const stream = client.copyFrom('COPY numbers FROM STDIN');
     await new Promise(resolve => stream.write('1\n', resolve));
