@@ -33,7 +33,10 @@ module.exports = async ({ pg, config, kill, tell }) => {
   });
   for (let n = 0; n < 10; n++) await utils.addJob('work', { n }, { maxAttempts: 5 });
   await utils.withPgClient(client => client.query('UPDATE graphile_worker._private_jobs SET run_at = now()'));
-  while (done.length < 9) await new Promise(resolve => setTimeout(resolve, 10));
+  // A connection that is lost while it completes a job ends the program of graphile-worker, whatever the client.
+  const locked = client => client.query('SELECT 1 FROM graphile_worker._private_jobs WHERE locked_at IS NOT NULL');
+  while (done.length < 9 || (await utils.withPgClient(locked)).rows.length > 0)
+    await new Promise(resolve => setTimeout(resolve, 10));
   await kill();
   const add = n =>
     utils.addJob('work', { n }).catch(() => new Promise(resolve => setTimeout(resolve, 50)).then(() => add(n)));
