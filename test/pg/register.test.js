@@ -43,8 +43,8 @@ describe('quickgres/pg/register', () => {
 
   it('gives names to an import of an installed pg', () => {
     write('app/node_modules/pg/package.json', '{ "name": "pg", "version": "8.0.0", "main": "./lib" }');
-    for (const name of ['index', 'client', 'utils'])
-      write(`app/node_modules/pg/lib/${name}.js`, 'module.exports = { real: true };');
+    for (const name of ['pg/lib/index', 'pg/lib/client', 'pg/lib/utils', 'pg-pool/index'])
+      write(`app/node_modules/${name}.js`, 'module.exports = { real: true };');
     const program =
       "import { Pool } from 'pg'; import { prepareValue } from 'pg/lib/utils.js'; console.log(typeof Pool, prepareValue(5));";
     assert.equal(printed('app/a.mjs', program), 'function 5');
@@ -52,10 +52,11 @@ describe('quickgres/pg/register', () => {
 
   it('gives names to an import of the file of an installed pg by its URL, as Vitest imports it', () => {
     for (const [name, text] of [
-      ['package.json', '{ "name": "pg", "version": "8.0.0", "main": "./lib" }'],
-      ['lib/index.js', 'exports.real = true;']
+      ['pg/package.json', '{ "name": "pg", "version": "8.0.0", "main": "./lib" }'],
+      ['pg/lib/index.js', 'exports.real = true;'],
+      ['pg-pool/index.js', 'exports.real = true;']
     ]) {
-      write(`app/node_modules/pg/${name}`, text);
+      write(`app/node_modules/${name}`, text);
     }
     const program =
       "const { default: pg, Pool } = await import(new URL('node_modules/pg/lib/index.js', import.meta.url)); " +
