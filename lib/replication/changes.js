@@ -88,7 +88,7 @@ async function createSlot(client, slot) {
   return arrays[0][2]; // by its place, whatever `names` says
 }
 
-/** Does work with a connection of its own, as long as it takes, or until the signal. @returns {Promise} of its result */
+/** Does work with a connection of its own, however long it takes, until the signal. @returns {Promise} of its result */
 async function aside(config, signal, work) {
   signal.throwIfAborted();
   const client = new Client(config);
