@@ -65,9 +65,11 @@ class Waiting {
   serve(find) {
     for (const queue of this.#queues) {
       while (queue.size > 0) {
-        const connection = find(queue.next.value);
+        const { next } = queue;
+        const connection = find(next.value);
         if (!connection) break;
-        queue.shift().resolve(connection);
+        queue.delete(next); // unless a listener of the pool has rejected it meanwhile
+        next.value.resolve(connection);
       }
     }
   }
