@@ -181,6 +181,10 @@ async function* follow(config, names, options, signal) {
       stream.once('start', () => {
         [isFirst, pause] = [false, FIRST_PAUSE];
       });
+      // A server from 18 on skips what a publication that is missing would have told, and only warns.
+      client.on('notice', ({ code, message, detail }) => {
+        if (code === '55000') stream.destroy(new UsageError(`${message}: ${detail}`, '42704'));
+      });
       for await (const { data } of stream) {
         let change = decoder.decode(data);
         const oids = decoder.lacking(change);

@@ -338,6 +338,26 @@ describe('changes', function () {
     assert.deepEqual(await take(each, 1), [{ type: 'missed' }]);
   });
 
+  it('rejects for a publication that is dropped', async () => {
+    await server.sql('CREATE PUBLICATION short FOR TABLE items');
+    const each = loop({ publication: ['pub', 'short'], slot: 'audit' });
+    const { taken } = await begin(each);
+    await insert(1);
+    assert.deepEqual(ids(await taken), [1]);
+    await server.sql('DROP PUBLICATION short');
+    await insert(2);
+    await assert.rejects(take(each, 1), { code: '42704', message: /publication "short"/ });
+    const [{ confirmed_flush_lsn: confirmed }] = await slots('');
+    await server.sql('CREATE PUBLICATION short FOR TABLE items');
+    const next = loop({ publication: ['pub', 'short'], slot: 'audit' });
+    await assert.rejects(take(next, 1), { code: '42704', message: /publication "short"/ });
+    assert.deepEqual(
+      (await slots('')).map(slot => slot.confirmed_flush_lsn),
+      [confirmed]
+    );
+    await server.sql('DROP PUBLICATION short');
+  });
+
   it('says at once what is missing', async () => {
     const fails = (options, config, expected) => assert.rejects(loop(options, config).next(), expected);
     await fails({ publication: 'nopub' }, server.config, {
