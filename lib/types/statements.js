@@ -9,11 +9,11 @@ const ROUTINE = /^create (?:or replace )?(?:function|procedure) /;
 /** Commands of psql in the files of pg_dump, which mean nothing to the server. */
 const OF_DUMPS = /^\\(?:un)?restrict[ \t]+\w+[ \t\r]*$/;
 
-/** What changes the server or another database, and what would keep this one from being dropped. */
+/** What changes the server or another database, drops roles, and what would keep this one from being dropped. */
 const BEYOND = [
   /^((?:create|alter|drop) (?:database|tablespace|subscription)) /,
-  /^(alter system|prepare transaction) /,
-  /^(?:grant|revoke|comment|security label) .*\b(on (?:database|tablespace|subscription)) /
+  /^(drop (?:group|role|user(?! mapping ))|(?:drop|reassign) owned|alter system|prepare transaction) /,
+  /^(?:grant|revoke|comment|security label) .*\b(on (?:database|parameter|tablespace|subscription)) (?!to |from |[,.])/
 ];
 
 /**

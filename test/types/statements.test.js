@@ -78,12 +78,20 @@ describe('The statements of a file', () => {
       'GRANT CONNECT, TEMP ON DATABASE shop TO a': 'ON DATABASE',
       "CREATE TABLESPACE x LOCATION '/x'": 'CREATE TABLESPACE',
       "CREATE SUBSCRIPTION x CONNECTION '' PUBLICATION y": 'CREATE SUBSCRIPTION',
-      "PREPARE TRANSACTION 'x'": 'PREPARE TRANSACTION'
+      "PREPARE TRANSACTION 'x'": 'PREPARE TRANSACTION',
+      'REASSIGN OWNED BY a TO b': 'REASSIGN OWNED',
+      'DROP OWNED BY a': 'DROP OWNED',
+      'DROP ROLE IF EXISTS a': 'DROP ROLE',
+      'GRANT SET ON PARAMETER work_mem TO a': 'ON PARAMETER'
     }))
       assert.deepEqual(wrongIn(`${text};`), [`${what} reaches beyond the database: leave it out`]);
     for (const text of [
       'CREATE TABLE database (tablespace int)',
       'GRANT SELECT ON TABLE database TO PUBLIC',
+      'GRANT SELECT ON database TO a',
+      'REVOKE ALL ON parameter, b FROM a',
+      'GRANT ALL ON database.b TO a',
+      'DROP USER MAPPING FOR a SERVER b',
       "COMMENT ON TABLE a IS 'on database x'",
       'COPY t TO STDOUT',
       "DO $$BEGIN EXECUTE 'DROP DATABASE x'; END$$",
