@@ -221,7 +221,8 @@ class PgOutput {
     const type = message.char();
     if (!Object.hasOwn(MESSAGES, type)) {
       throw protocolError(
-        `a message of pgoutput of type ${type}: START_REPLICATION takes proto_version '1', no messages`
+        `a message of pgoutput of type ${type}: START_REPLICATION takes proto_version '1', no messages, and ` +
+          'a slot without two_phase'
       );
     }
     const change = MESSAGES[type](message, this);

@@ -141,9 +141,9 @@ describe('PgOutput', () => {
   });
 
   it('says what START_REPLICATION takes where a message is not of protocol version 1', () => {
-    for (const digits of ["'S' 000002f8 01", "'M' 01 0000000000000007 'prefix' 00 00000000"]) {
+    for (const digits of ["'S' 000002f8 01", "'M' 01 0000000000000007 'prefix' 00 00000000", "'b' 00"]) {
       assert.throws(() => decoder().decode(hex(digits)), {
-        message: /of type [SM]: START_REPLICATION takes proto_version '1', no messages/
+        message: /of type [SMb]: START_REPLICATION takes proto_version '1', no messages, and a slot without two_phase$/
       });
     }
   });
