@@ -9,10 +9,13 @@ class List {
   next = this; // the first link, if there is one
   before = this;
 
-  /** @returns {object} the value's link, to delete it by */
-  add(value) {
+  /**
+   * @param {object} [next] the link in front of which it comes; without it, it is the last one
+   * @returns {object} the value's link, to delete it by
+   */
+  add(value, next = this) {
     this.size++;
-    return (this.before = this.before.next = { value, before: this.before, next: this });
+    return (next.before = next.before.next = { value, before: next.before, next });
   }
 
   /** @returns {boolean} whether the link was there */

@@ -253,7 +253,7 @@ class Connections {
     if (this.#waiting.size === 0) return;
     this.#waiting.serve(use => this.#find(use, now));
     for (const each of this.#all) if (each.isUnattended) this.#restore(each);
-    for (let more = this.#waiting.size - this.#opening; more > 0 && this.#mayOpen; more--) this.#open();
+    while (this.#waiting.size > this.#opening && this.#mayOpen) this.#open();
   }
 
   /**

@@ -17,7 +17,7 @@ class Use {
 
   /**
    * `early`: the connection with whose start it was sent. Such a one has `submitted`, to be called when it was
-   * submitted, and `error` if its connection could not be made and there will be no other.
+   * submitted, and `error` if its connection could not be made and there will be no other. `link`: its place in a queue.
    * @param {'owner'|'query'} kind an owner has the connection to itself
    * @param {KnownText} [known] of a query
    */
@@ -55,9 +55,9 @@ class Waiting {
   /** @returns {Promise<Connection>} rejects with what `use.reject` gets */
   add(use) {
     const queue = this[use.kind];
-    const link = queue.add(use);
+    use.link = queue.add(use);
     return new Promise((resolve, reject) => {
-      Object.assign(use, { resolve, reject: error => queue.delete(link) && reject(error) });
+      Object.assign(use, { resolve, reject: error => queue.delete(use.link) && reject(error) });
     });
   }
 
@@ -65,11 +65,13 @@ class Waiting {
   serve(find) {
     for (const queue of this.#queues) {
       while (queue.size > 0) {
-        const { next } = queue;
-        const connection = find(next.value);
-        if (!connection) break;
-        queue.delete(next); // unless a listener of the pool has rejected it meanwhile
-        next.value.resolve(connection);
+        const use = queue.shift(); // before a listener of the pool asks more, aborts it or ends all
+        const connection = find(use);
+        if (!connection) {
+          use.link = queue.add(use, queue.next);
+          break;
+        }
+        use.resolve(connection);
       }
     }
   }

@@ -18,4 +18,13 @@ describe('A list', () => {
     assert.equal(list.shift(), 'd');
     assert.deepEqual([list.values(), list.size, list.next.value], [[], 0, undefined]);
   });
+
+  it('takes a value in front of another one, and as the first of none', () => {
+    const list = new List();
+    list.add('b', list.next);
+    const c = list.add('c');
+    list.add('a', list.next);
+    list.add('b2', c);
+    assert.deepEqual([list.values(), list.size], [['a', 'b', 'b2', 'c'], 4]);
+  });
 });

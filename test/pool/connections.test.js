@@ -252,6 +252,78 @@ describe('The connections of a pool', () => {
     });
   });
 
+  describe('that are opened while a waiting query is given another one', () => {
+    /**
+     * A pool at a distance of 100 ms, two of whose queries wait, since one connection is owned and the other one is left
+     * to an owner that waits as well. When the owned one is lost, the first query goes behind a read, and a connection
+     * is opened for the rest: the listener is called then.
+     */
+    const QUICK = 'SELECT $1::int AS n';
+    const whenGiven = async listener => {
+      const proxy = await startProxy({ target: await sharedServer(), delay: 50 });
+      afterTest(() => proxy.stop());
+      const pool = await opened({ size: 2 }, { host: proxy.host, port: proxy.port }, { reserved: 0 });
+      pool.on('error', () => {});
+      const release = await occupy(pool, 2);
+      await release();
+      const { call, release: answer } = await held();
+      const read = `SELECT ${call}`;
+      for (const text of [read, QUICK]) executed(pool, text, 5);
+      pool[LEASE].knownTexts.of(read).isRead = true; // though it waits for a lock
+      let lose;
+      const owner = pool.connection(async client => {
+        await client.query('SELECT 1');
+        await new Promise(resolve => {
+          lose = () => resolve(client.destroy());
+        });
+      });
+      await until(() => lose);
+      const reads = pool.query(read);
+      const waits = pool.transaction(tx => tx.query('SELECT 2 AS n'));
+      const stops = [new AbortController(), new AbortController()];
+      const asked = stops.map(({ signal }, i) => pool.query(QUICK, [i], { signal }));
+      await until(() => pool.stats.waiting === 3);
+      const more = [];
+      pool.once('connect', client => {
+        assert.ok(pool.stats.waiting >= 2, 'the first one is being given a connection');
+        listener({ pool, client, stops, more });
+      });
+      lose();
+      await owner;
+      await answer();
+      const answers = await Promise.all(
+        [...asked, waits, reads, ...more].map(each =>
+          each.then(
+            ({ rows }) => rows[0].n ?? 'read',
+            error => error.name
+          )
+        )
+      );
+      return { pool, answers };
+    };
+
+    table(
+      'None is lost or given twice, whatever a listener of `connect` does then',
+      {
+        listener: {
+          'asks nothing': [() => {}, [0, 1, 2, 'read']],
+          'asks the pool': [({ pool, more }) => more.push(pool.query('SELECT 3 AS n')), [0, 1, 2, 'read', 3]],
+          'has the pool replace all': [({ pool }) => pool.renew(), [0, 1, 2, 'read']],
+          'aborts the query': [({ stops }) => stops[0].abort(), ['AbortError', 1, 2, 'read']],
+          'aborts the next one': [({ stops }) => stops[1].abort(), [0, 'AbortError', 2, 'read']],
+          'ends the pool': [({ pool }) => pool.end(), [0, 1, 2, 'read']],
+          'closes the connection': [({ client }) => client.destroy(), [0, 1, 2, 'read']],
+          'destroys the pool': [({ pool }) => pool.destroy(), Array(4).fill('ConnectionError')]
+        }
+      },
+      async ([listener, expected]) => {
+        const { pool, answers } = await whenGiven(listener);
+        assert.deepEqual(answers, expected);
+        assert.deepEqual(pool.stats.holders, []);
+      }
+    );
+  });
+
   describe('that nobody uses', () => {
     it('do not keep a program alive: it ends without end(), but not before what is pending', async () => {
       assert.equal(await run("pool.query('SELECT pg_sleep(0.1)').then(() => console.log('answered'))"), 'answered\n');
@@ -1065,6 +1137,30 @@ describe('The connections of a pool', () => {
       await Promise.all(works);
       await pool.end();
       await proxy.stop();
+    });
+
+    it('are not opened any more when a listener of `connect` has destroyed the pool', async () => {
+      const proxy = await startProxy({ target: await sharedServer() });
+      afterTest(() => proxy.stop());
+      const pool = await opened({ size: 9 }, { host: proxy.host, port: proxy.port });
+      await pool.query('SELECT 1');
+      const failed = once(pool, 'error').then(() => once(pool, 'error')); // the connection, and an attempt
+      proxy.refuse();
+      proxy.cut();
+      await until(() => pool.stats.connected === 0);
+      const transaction = () => pool.transaction(tx => tx.query('SELECT 1'));
+      const asked = [transaction()];
+      await failed;
+      asked.push(...Array.from({ length: 5 }, transaction));
+      let begun = 0;
+      pool.on('connect', () => {
+        // One at a time, until there was an answer: then one for each that waits.
+        if (++begun === 2) proxy.next().then(connection => connection.stall());
+        if (begun === 3) pool.destroy();
+      });
+      proxy.accept();
+      await Promise.allSettled(asked);
+      assert.equal(begun, 3);
     });
 
     it('are tried one at a time, with pauses, however many ask', async () => {
