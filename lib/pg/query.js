@@ -306,7 +306,10 @@ class Submission extends EventEmitter {
     let count = copy;
     if (isScript) {
       over.catch(() => {}); // the query says why
-      const results = await this.#client.simpleQuery(this.#copied, { [requests.COPY]: copy });
+      // Its last data is read in a tick, which Deno runs behind the promises of the same packet.
+      const results = await this.#client
+        .simpleQuery(this.#copied, { [requests.COPY]: copy })
+        .finally(() => new Promise(setImmediate));
       count = results.find(({ cmd }) => cmd === 'COPY');
       copy.finish();
     }
