@@ -8,9 +8,14 @@ const { once } = require('node:events');
 const { Worker } = require('node:worker_threads');
 
 const LISTEN = `const { parentPort, workerData } = require('node:worker_threads');
-  const server = require('node:net').createServer().listen({ ...workerData, backlog: 1 }, () => {
+  const { stopped, ...where } = workerData;
+  const server = require('node:net').createServer().listen({ ...where, backlog: 1 }, () => {
     parentPort.postMessage(server.address().port);
-    setImmediate(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0));
+    setImmediate(() => {
+      Atomics.wait(stopped, 0, 0);
+      server.close();
+      parentPort.postMessage('closed');
+    });
   });`;
 
 /** Milliseconds in which a queue with room accepts a connection. */
@@ -21,7 +26,8 @@ const ROOM = 200;
  * @returns {Promise<{host: string, port: number, stop: function(): Promise<void>}>}
  */
 async function startHole({ host = '127.0.0.1', port: wanted = 0 } = {}) {
-  const worker = new Worker(LISTEN, { eval: true, workerData: { host, port: wanted } });
+  const stopped = new Int32Array(new SharedArrayBuffer(4));
+  const worker = new Worker(LISTEN, { eval: true, workerData: { host, port: wanted, stopped } });
   const [port] = await once(worker, 'message');
   worker.unref();
   const sockets = [];
@@ -41,11 +47,16 @@ async function startHole({ host = '127.0.0.1', port: wanted = 0 } = {}) {
       })
     ]);
   }
-  const stop = async () => {
+  const close = async () => {
     for (const socket of sockets) socket.destroy();
+    worker.ref();
+    Atomics.store(stopped, 0, 1);
+    Atomics.notify(stopped, 0);
+    await once(worker, 'message'); // Deno leaves the port to a worker that is ended
     await worker.terminate();
   };
-  return { host, port, stop };
+  let closed;
+  return { host, port, stop: () => (closed ??= close()) };
 }
 
 module.exports = { startHole };
