@@ -510,7 +510,7 @@ describe('Client', () => {
       const client = new Client(${JSON.stringify(config)});
       client.connect().then(() => {
         client.unref();
-        if (process.argv[1] === 'ref') {
+        if (process.argv.at(-1) === 'ref') {
           client.ref();
           setTimeout(() => { console.log('still here'); client.end(); }, 100).unref();
         }

@@ -536,7 +536,7 @@ describe('A transaction with a signal or a time limit', () => {
 describe('The first transaction of a program', () => {
   it('works without a descriptor for a file', async () => {
     const program = `const { Client } = require('.');
-      const client = new Client(JSON.parse(process.argv[1]));
+      const client = new Client(JSON.parse(process.argv.at(-1)));
       client.connect().then(async () => {
         const fs = require('node:fs');
         try { for (;;) fs.openSync('/dev/null'); } catch {}

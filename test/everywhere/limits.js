@@ -125,7 +125,12 @@ const LIMITS = {
     files: { ...COMMON, 'pg/beside-tls.slow.test.js': TLS_CODES },
     tests: [
       ['client-parser/index.test.js', /says where decoders are/, 'a program that is given with -e cannot import()'],
-      ['core/transaction.test.js', /without a descriptor/, 'it needs more than 100 descriptors itself'],
+      [
+        'pg/beside-streams.slow.test.js',
+        /COPY TO STDOUT, as text|COPY goes from one|fails among the rows that are read/,
+        'pg itself hangs in these sequences of pg-copy-streams and pg-cursor, or may'
+      ],
+      ['core/transaction.test.js', /without a descriptor/, 'its command has no -e: child_process makes eval of it'],
       ['rules/stacks.test.js', /without await|copyFrom/, STACKS],
       ['whole/pack.test.js', /one copy of|does on a server/, 'a program that is given with -e cannot import()'],
       ...['core/stream/', 'core/cursor', 'core/requests/', 'http/', 'whole/bounds.slow.test.js'].map(file => [
@@ -135,13 +140,11 @@ const LIMITS = {
       ]),
       ...['client-parser/browser.slow.test.js', 'whole/demo.slow.test.js'].map(file => [file, /Chromium/, BROWSER]),
       ['pool/connections.test.js', /what the program itself was busy with/, BUSY],
-      ['core/client.test.js', /keeps it running/, 'a program that is given with -e finds its arguments elsewhere'],
       [
         'core/stream/query-to.test.js',
         /error of a target that has failed/,
         'a target that has failed counts as one that was closed'
       ],
-      ['replication/', /process is killed/, 'a program that is given with -e finds its arguments elsewhere'],
       ['sockets/', /goes over wss/, 'a program that is given with -e cannot import()'],
       [
         'core/connection/tls.test.js',

@@ -15,12 +15,13 @@ const { until } = require('../support/kit');
 
 /** Follows the table and prints each committed transaction before it confirms it: the process that is killed. */
 const FOLLOWER = `
-  const { Client } = require(process.argv[1]);
-  const { PgOutput, replicate } = require(process.argv[1] + '/lib/replication');
+  const [folder, config, start] = process.argv.slice(-3);
+  const { Client } = require(folder);
+  const { PgOutput, replicate } = require(folder + '/lib/replication');
   (async () => {
-    const client = new Client(JSON.parse(process.argv[2]));
+    const client = new Client(JSON.parse(config));
     await client.connect();
-    const stream = replicate(client, process.argv[3]);
+    const stream = replicate(client, start);
     const decoder = new PgOutput();
     let ids = [];
     for await (const { data } of stream) {

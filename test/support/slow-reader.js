@@ -25,14 +25,15 @@ const ROWS = `SELECT generate_series(1, ${GIGABYTES * 1e6}) AS i, repeat('x', 10
 const FLAT = 128;
 
 const READER = `
-  const socket = require('net').connect(process.argv[1], '127.0.0.1');
+  const [port, time] = process.argv.slice(-2);
+  const socket = require('net').connect(port, '127.0.0.1');
   socket.write('GET / HTTP/1.1\\r\\nHost: localhost\\r\\nConnection: close\\r\\n\\r\\n');
   const start = Date.now();
   let length = 0;
   socket.on('data', chunk => {
     length += chunk.length;
     const ahead = length / 1e3 - (Date.now() - start);
-    if (Date.now() - start > process.argv[2] || ahead < 0) return;
+    if (Date.now() - start > time || ahead < 0) return;
     socket.pause();
     setTimeout(() => socket.resume(), ahead);
   });

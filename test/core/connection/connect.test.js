@@ -392,7 +392,8 @@ describe('Connecting', () => {
       Object.prototype.late = 'late';
       const { Pool } = require('./lib/pool');
       (async () => {
-        for (const session of [new Client(JSON.parse(process.argv[1])), new Pool(JSON.parse(process.argv[1]))]) {
+        const config = JSON.parse(process.argv.at(-1));
+        for (const session of [new Client(config), new Pool(config)]) {
           if (session instanceof Client) await session.connect();
           const { rows } = await session.query('SELECT $1::int AS n', [5], { decode: true });
           await session.batch([['SELECT 1', [], { cache: false }]], { statement_timeout: 60000 });

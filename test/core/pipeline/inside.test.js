@@ -76,7 +76,8 @@ describe('Inside the function of a transaction', () => {
         return ids.size > 1;
       };
       (async () => {
-        const [client, other] = [new Client(JSON.parse(process.argv[1])), new Client(JSON.parse(process.argv[1]))];
+        const config = JSON.parse(process.argv.at(-1));
+        const [client, other] = [new Client(config), new Client(config)];
         await client.connect();
         await other.connect();
         let isOnInside;

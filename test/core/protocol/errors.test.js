@@ -295,6 +295,8 @@ describe('An error of the connection', () => {
       return await listener.next();
     }
   };
+  if (process.versions.deno) delete asks['stream of a cursor']; // its streams do not tell who awaits
+
   async function askTheServer(ask, client) {
     return await ask(client);
   }
@@ -384,7 +386,7 @@ describe('The errors', () => {
     const program = `
       for (const name of Object.getOwnPropertyNames(globalThis)) if (/^[A-Z]/.test(name)) Object.freeze(globalThis[name]?.prototype);
       for (const name of ['.', ...Object.values(require('./package.json').exports).map(each => each.default ?? each.require?.default)]) {
-        if (name?.endsWith('.js')) require(name);
+        if (name?.endsWith('.js') && !(process.versions.deno && name.endsWith('register.js'))) require(name);
       }
       const { ConnectionError, PostgresError } = require('.');
       console.log(String(new PostgresError({ message: 'a' })), String(new ConnectionError('b')));`;

@@ -68,7 +68,7 @@ describe('A reader that stalls', function () {
 
   it('is cut off together with all the others, where together they hold max_buffer_bytes and other requests wait', async () => {
     const client = await connected({ max_buffer_bytes: 1_000_000 });
-    const targets = Array.from({ length: 150 }, () => slow());
+    const targets = Array.from({ length: 250 }, () => slow());
     const results = targets.map(target => client.queryTo(target, "SELECT repeat('x', 10000)").catch(error => error));
     const other = client.query('SELECT 7 AS a');
     assert.equal((await other).rows[0].a, 7);

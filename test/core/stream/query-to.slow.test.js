@@ -12,7 +12,7 @@ const { collector } = require('../../support/kit');
 const { read } = require('./targets');
 
 /** Takes 6 MB at once, then so many bytes a second. */
-const READER = `const [port, rate] = process.argv.slice(1).map(Number);
+const READER = `const [port, rate] = process.argv.slice(-2).map(Number);
   const socket = require('node:net').connect(port, '127.0.0.1');
   const begun = performance.now();
   const budget = () => 6e6 + rate * (performance.now() - begun) / 1000;
