@@ -185,11 +185,16 @@ class Typing {
       return `{ ${types.join('; ')} }`;
     }
     if (!elementOid) return 'string';
-    const element = this.#types.get(elementOid);
     const isText = oid < OWN_TYPES && decoders[oid] === undefined;
     if (isText && !isParam) return 'string';
-    if (isParam && this.#types.get(element.base)?.element) return 'Value'; // of a domain of lists
+    if (isParam && this.#types.get(this.#below(elementOid)).element) return 'Value'; // of a domain of lists
     return `${isParam ? 'readonly ' : ''}(${this.#typeOf(elementOid, isParam ? PARAMS : COLUMNS, isParam)} | null)[]`;
+  }
+
+  /** @returns {number} the type below domains */
+  #below(oid) {
+    const { base } = this.#types.get(oid);
+    return base ? this.#below(base) : oid;
   }
 
   #columnType({ oid, tableOid, column }) {

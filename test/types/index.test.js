@@ -84,6 +84,8 @@ declare module 'quickgres' {
         'row: { "int8": number | string | null; "b": Date | string | null; "c": Buffer | null; "d": string | null; "e": (string | null)[] | null }',
       'SELECT c, ARRAY[c] AS cs, point(1, 2) AS a, ARRAY[point(1, 2)] AS as, int4range(1, 2) AS r, ARRAY[int4range(1, 2)] AS rs, $1::checked AS x, ARRAY[$2::information_schema.sql_identifier] AS i FROM checked c':
         'values: [string | null, string | null]; row: { "c": { "id": number | null } | null; "cs": ({ "id": number | null } | null)[]; "a": string | null; "as": string; "r": string | null; "rs": (string | null)[]; "x": { "id": number | null } | null; "i": (string | null)[] }',
+      'SELECT $1::list[] AS a, $2::list2[] AS b, $3::list2 AS c':
+        'values: [Value | null, Value | null, readonly (number | null)[] | null]; row: { "a": ((number | null)[] | null)[] | null; "b": ((number | null)[] | null)[] | null; "c": (number | null)[] | null }',
       'SELECT 1 AS "a""\n", 2 AS a, NULL AS a': 'values: []; row: { "a\\"\\n": number; "a": string | null }'
     };
     program.write(
@@ -94,7 +96,7 @@ declare module 'quickgres' {
     );
     assert.deepEqual(await program.run(['--strict']), {
       code: 0,
-      stdout: '4 texts in 1 files have types\n',
+      stdout: '5 texts in 1 files have types\n',
       stderr: ''
     });
     assert.deepEqual(declared(), texts);

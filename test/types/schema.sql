@@ -1,5 +1,5 @@
 CREATE TYPE mood AS ENUM ('sad', 'ok', 'happy');
-CREATE DOMAIN email AS text CHECK (VALUE LIKE '%@%');
+CREATE DOMAIN email AS text CHECK (VALUE LIKE '%@%'); CREATE DOMAIN list AS int[]; CREATE DOMAIN list2 AS list;
 CREATE TABLE people (
   id int PRIMARY KEY, name text NOT NULL, mail email, mood mood NOT NULL DEFAULT 'ok', moods mood[], tags text[] NOT NULL DEFAULT '{}',
   data jsonb NOT NULL DEFAULT '{}', visits bigint NOT NULL DEFAULT 0, balance numeric(10, 2) NOT NULL DEFAULT 0, seen timestamptz, born date,
