@@ -98,8 +98,7 @@ async function runInto(lease, sink, make, options, request = make()) {
   const { target } = sink;
   let endWait; // for a connection
   // Retry only if not one byte was written.
-  const mayRepeat = error =>
-    error.sent === false || ((options.end ?? true) && target.stream.writableEnded === false && sink.bytes === 0);
+  const mayRepeat = error => error.sent === false || ((options.end ?? true) && sink.bytes === 0);
   try {
     if (target.gone) throw target.error;
     target.watch(error => {
@@ -140,7 +139,6 @@ async function runInto(lease, sink, make, options, request = make()) {
     if (taken !== undefined) await taken;
     if (sink.error !== undefined) throw sink.error;
   } catch (error) {
-    sink.drop();
     await finishFailed(sink, options, error).catch(() => {});
     throw error;
   } finally {

@@ -21,6 +21,7 @@ const {
   answering,
   commandComplete,
   connected,
+  dataRow,
   faked,
   hex,
   message,
@@ -29,6 +30,7 @@ const {
   sharedServer
 } = require('../../support');
 const { collector, slow, standstill, until } = require('../../support/kit');
+const { SESSIONS, table } = require('../../rules/kit');
 const { read } = require('./targets');
 
 /** Waits until the server process of a client has nothing to do; gives the milliseconds it took. */
@@ -139,6 +141,36 @@ describe('queryTo', () => {
       assert.deepEqual({ ...error }, { severity: 'FATAL', code: '08006' });
       assert.equal(error.message, 'the connection to the database was lost');
     });
+  });
+
+  it('rejects in the order of the calls if a stream that stays open got nothing', async () => {
+    const client = await faked(async conversation => {
+      await conversation.request();
+      await conversation.request();
+      const rest = Buffer.concat([ANSWER.described('a'), commandComplete('SELECT 0'), ANSWER.ready]);
+      conversation.say(ANSWER.error('42601', 'syntax error'), ANSWER.ready, rest); // read together
+    });
+    const over = [];
+    await Promise.all([
+      client.queryTo(collector(), 'SELECT 1', [], { end: false }).catch(({ code }) => over.push(code)),
+      client.query('SELECT 2').then(({ cmd }) => over.push(cmd))
+    ]);
+    assert.deepEqual(over, ['42601', 'SELECT']);
+  });
+
+  it('passes on the rows that were read together with what has ended the connection', async () => {
+    for (const end of [true, false]) {
+      const target = collector();
+      const client = await faked(async conversation => {
+        await conversation.request();
+        conversation.say(ANSWER.described('a'), dataRow('one'));
+        await until(() => target.taken > 0);
+        conversation.say(dataRow('two'), 'no message');
+      });
+      await assert.rejects(client.queryTo(target, 'SELECT a', [], { end }), { code: '08P01' });
+      const { rows, error } = await read(target.bytes);
+      assert.deepEqual([rows, error.code], [[['one'], ['two']], '08006']);
+    }
   });
 
   describe('as values', () => {
@@ -409,6 +441,15 @@ describe('queryTo', () => {
     ]) {
       await assert.rejects(client.queryTo(target, 'SELECT 1', [], options), TypeError);
     }
+    for (const [as, what] of [
+      ['rows', "'rows'"],
+      [1, 'a number'],
+      [{}, 'an object']
+    ])
+      await assert.rejects(client.queryTo(target, 'SELECT 1', [], { as }), {
+        name: 'TypeError',
+        message: `as must be 'protocol' or 'values' or 'json' or 'ndjson', not ${what}`
+      });
     await assert.rejects(client.queryTo(target, 'COPY users FROM STDIN'), TypeError);
     await assert.rejects(client.queryTo(target, 1), TypeError);
     await assert.rejects(client.queryTo(target, 'SELECT $1', [new Map()]), TypeError);
@@ -658,6 +699,24 @@ describe('queryTo', () => {
     }
   });
 
+  it('rejects, and waits for no target, when its signal aborts right behind the answer', async () => {
+    const answer = Buffer.concat([ANSWER.described('a'), commandComplete('SELECT 0'), ANSWER.ready]);
+    for (const end of [true, false]) {
+      const client = await faked(async conversation => {
+        await conversation.request();
+        await conversation.request();
+        conversation.say(answer, answer); // read together
+      });
+      const controller = new AbortController();
+      const target = slow({ highWaterMark: 1 });
+      target.write('taken by nothing');
+      const first = client.query('SELECT 1').then(() => controller.abort());
+      const result = client.queryTo(target, 'SELECT 2', [], { end, signal: controller.signal });
+      await assert.rejects(result, { name: 'AbortError', sent: true });
+      await first;
+    }
+  });
+
   describe('with a target that fails late', () => {
     const late = new Error('late');
 
@@ -763,6 +822,92 @@ describe('queryTo', () => {
         assert.equal(client.pending <= 1, true);
       }
     });
+  });
+
+  describe('into a stream that stays open', () => {
+    const SHORT = "SELECT repeat('x', 1000) AS a";
+    const LONG = "SELECT repeat('x', 100000) AS a FROM generate_series(1, 20)";
+    const late = new Error('late');
+    const signal = () => new AbortController().signal;
+    const WAYS = {
+      'query with a stream': (session, stream, text = SHORT) => session.query(text, [], { stream }),
+      'query with a stream and a signal': (session, stream, text = SHORT) =>
+        session.query(text, [], { stream, signal: signal() }),
+      'queryTo with end: false': (session, stream, text = SHORT) => session.queryTo(stream, text, [], { end: false }),
+      'queryTo with end: false and a signal': (session, stream, text = SHORT) =>
+        session.queryTo(stream, text, [], { end: false, signal: signal() }),
+      getResults: async (client, stream, text = SHORT) => {
+        client.startQuery(text);
+        const result = client.getResults(0, stream);
+        await Promise.allSettled([result, client.sync()]);
+        return result;
+      }
+    };
+    const except = Object.fromEntries(
+      Object.keys(SESSIONS).flatMap(name => (name === 'client' ? [] : [[`getResults, ${name}`, 'it is a step']]))
+    );
+
+    table(
+      'What fails in the tick of the last write rejects with its error',
+      {
+        way: WAYS,
+        stream: {
+          'by its callback': () => new Writable({ write: (chunk, encoding, callback) => callback(late) }),
+          'by its callback in this tick': () =>
+            new Writable({ write: (chunk, encoding, callback) => process.nextTick(callback, late) }),
+          'by itself': () =>
+            new Writable({
+              write() {
+                this.destroy(late);
+              }
+            })
+        },
+        session: SESSIONS
+      },
+      async (ask, make, run) => {
+        await run(async session => {
+          await assert.rejects(ask(session, make()), error => error === late);
+        });
+      },
+      except
+    );
+
+    table(
+      'A WHATWG stream is not locked any more, and takes the next result',
+      {
+        way: Object.fromEntries(Object.entries(WAYS).filter(([name]) => name.startsWith('queryTo'))),
+        session: SESSIONS
+      },
+      async (ask, run) => {
+        let bytes = 0;
+        const stream = new WritableStream({
+          write({ length }) {
+            bytes += length;
+          }
+        });
+        await run(async session => {
+          await ask(session, stream);
+          assert.equal(stream.locked, false);
+          await ask(session, stream);
+          assert.ok(bytes > 2000);
+        });
+      }
+    );
+
+    table(
+      'A slow one keeps no listener of a long result for its room',
+      { way: WAYS, session: SESSIONS },
+      async (ask, run) => {
+        const stream = slow({ highWaterMark: 1 });
+        let waits = 0;
+        stream.on('newListener', event => {
+          if (event === 'drain') setImmediate(() => stream.hurry(waits++));
+        });
+        await run(session => ask(session, stream, LONG));
+        assert.deepEqual([waits, stream.listenerCount('drain')], [1, 0]);
+      },
+      except
+    );
   });
 
   describe('behind node:http', () => {
@@ -875,7 +1020,7 @@ describe('queryTo', () => {
       const socket = open('/first', '/second');
       await until(() => result !== undefined);
       controller.abort();
-      await assert.rejects(result, { name: 'AbortError' });
+      await assert.rejects(result, { name: 'AbortError', sent: false });
       assert.equal(client.pending, 0);
       socket.destroy();
       stop();
