@@ -42,8 +42,8 @@ class Connection {
   roundTrip = Infinity;
   /** Whether a request was answered on it. */
   hasAnswered = false;
-  /** How many reads go together on it when it is new; 0 when one was answered. */
-  room = 0;
+  /** How many reads go together on it when it is new: undefined until it was restored, 0 when one was answered. */
+  room = undefined;
 
   /**
    * @param {object} options of the pool
@@ -107,7 +107,7 @@ class Connection {
 
   /** Whether one more query may be sent on it: behind a text that was never executed, none is. */
   mayTake(now) {
-    if (!this.isShared || this.isHeld) return false;
+    if (!this.isShared || this.isHeld || this.room === undefined) return false;
     if (this.users >= this.pipeline.maxPipeline) {
       this.pipeline.prove();
       return false;

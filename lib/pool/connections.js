@@ -24,6 +24,7 @@ const CHEAP = 0.5;
 const CAUTION = 4;
 
 const isIdle = each => each.isIdle;
+const isNew = each => each.room === undefined;
 const isOpen = each => each.isOpen;
 const isOpening = each => each.isOpening;
 const isOwned = each => each.isOwned;
@@ -171,8 +172,8 @@ class Connections {
   #scan(use, now) {
     const { size } = this.#waiting.owner;
     if (use.known?.isRead && !use.isInside && size === 0) {
-      const isNew = each => each.users < each.room && each.writes === 0 && each.isShared && !each.isHeld;
-      const first = this.#all.find(isNew);
+      const hasRoom = each => each.users < each.room && each.writes === 0 && each.isShared && !each.isHeld;
+      const first = this.#all.find(hasRoom);
       if (first) return first;
     }
     let left = size > 0 && !this.#isGrowing(now) ? Math.min(size, this.#free) : 0; // to owners
@@ -302,10 +303,9 @@ class Connections {
 
   async #restore(connection, reset) {
     this.#look(connection);
-    const isNew = connection.expires === undefined;
     await connection.restore(reset);
-    if (isNew && this.#all.length >= this.#options.size)
-      connection.room = connection.users + Math.ceil(this.#waiting.query.size / (1 + this.#count(isOpening)));
+    const waiting = this.#all.length < this.#options.size ? 0 : this.#waiting.query.size;
+    connection.room ??= connection.users + Math.ceil(waiting / this.#count(isNew));
     this.#released(connection);
   }
 

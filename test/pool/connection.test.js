@@ -27,6 +27,7 @@ async function connection(options, more) {
   made.opened();
   await made.client.sync();
   await made.restore();
+  made.room = 0;
   return made;
 }
 

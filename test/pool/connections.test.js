@@ -6,8 +6,8 @@ const { tracingChannel } = require('node:diagnostics_channel');
 const { execFile } = require('node:child_process');
 const { once } = require('node:events');
 const net = require('node:net');
-const { PassThrough } = require('node:stream');
-const { setTimeout: sleep } = require('node:timers/promises');
+const { Duplex, PassThrough } = require('node:stream');
+const { setImmediate: turn, setTimeout: sleep } = require('node:timers/promises');
 const { inspect, promisify } = require('node:util');
 const { startProxy, startServer } = require('pg-test-fixtures');
 const { LEASE } = require('../../lib/core/internal');
@@ -1526,6 +1526,33 @@ describe('The start of a pool', () => {
     await assert.rejects(pool.query('SELECT 1'), { name: 'ConnectionError', sent: true });
     await pool.query('SELECT 2');
     assert.deepEqual(fake.texts, ['SELECT 2']);
+  });
+
+  it('spreads its queries over connections that open in the same turn of the loop', async () => {
+    const sent = [];
+    const streams = [];
+    const socket = () => {
+      const at = streams.length;
+      sent[at] = 0;
+      const stream = new Duplex({
+        read() {},
+        write(chunk, encoding, callback) {
+          sent[at] += chunk.toString('latin1').split('SELECT $1').length - 1;
+          callback();
+        }
+      });
+      streams.push(stream);
+      return stream;
+    };
+    const pool = endAfterTest(new Pool({ user: 'me', sslmode: 'disable', socket }, { size: 3 }));
+    const asked = Array.from({ length: 6 }, (_, i) => pool.query(`SELECT $1::int AS a${i}`, [i]).catch(() => {}));
+    await until(() => streams.length === 3 && streams.every(stream => stream.readableFlowing));
+    await turn();
+    for (const stream of streams) stream.push(GREETING);
+    await until(() => sent.reduce((sum, count) => sum + count) === 6);
+    assert.deepEqual(sent, [2, 2, 2]);
+    pool.destroy();
+    await Promise.all(asked);
   });
 
   it('limits a query that went with it by acquire_timeout and by its signal', async () => {
