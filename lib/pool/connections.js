@@ -338,12 +338,15 @@ class Connections {
   /** Replaces a connection at once if it has answered, else after a pause. The first one ever is not tried again. */
   #closed(connection, error) {
     this.#all.splice(this.#all.indexOf(connection), 1);
-    const { hasAnswered, isOpening } = connection;
-    if (isOpening || (!hasAnswered && error)) this.#pause(error);
+    const { hasAnswered, isOpening: wasOpening } = connection;
+    if (wasOpening || (!hasAnswered && error)) this.#pause(error);
+    const isLast = !this.#all.some(isOpen);
+    if (isLast) this.common.forgetTypes(); // the next one may be to another database
     const isOver =
       error &&
-      isOpening && // after 57P03, the server is starting, a later attempt succeeds
-      !this.#all.some(each => each.isOpen || (each.isOpening && !this.reached)) &&
+      wasOpening && // after 57P03, the server is starting, a later attempt succeeds
+      isLast &&
+      (this.reached || !this.#all.some(isOpening)) &&
       (isFinal(error) || !(this.reached || error.code === '57P03'));
     if (isOver) {
       const NoConnection = error instanceof TimeoutError ? TimeoutError : ConnectionError;

@@ -150,12 +150,12 @@ const copySlot = (client, from, to) =>
 
 async function* follow(config, names, options, signal) {
   const publications = names.map(quoted).join().replaceAll("'", "''");
-  const types = new rows.Types();
   let client,
     isFirst = true;
   signal.addEventListener('abort', () => setImmediate(() => client?.destroy()));
   for (let pause = FIRST_PAUSE; ; pause = Math.min(2 * pause, LONGEST_PAUSE)) {
     const temporary = `quickgres_${randomBytes(8).toString('hex')}`;
+    const types = new rows.Types(); // this connection may be to another database
     const { slot = temporary, snapshot, decode = config.decode ?? true, statusInterval } = options;
     try {
       if (signal.aborted) throw signal.reason;

@@ -41,6 +41,28 @@ describe('A Pool', () => {
     }
   });
 
+  it('asks anew what types are when its last connection is gone: the next one may be to another database', async () => {
+    const pool = await opened({ size: 2 });
+    const row = async () => (await pool.query('SELECT ROW(1)::renamed AS value')).one().value;
+    const lose = () => pool.query('SELECT pg_terminate_backend(pg_backend_pid())').catch(() => {});
+    await pool.simpleQuery('CREATE TYPE renamed AS (a int)');
+    try {
+      assert.deepEqual(await row(), { a: 1 });
+      await pool.query('ALTER TYPE renamed RENAME ATTRIBUTE a TO b');
+      assert.deepEqual(await row(), { a: 1 });
+      await pool.connection(async () => {
+        await lose(); // another one
+        await until(() => pool.stats.connected === 1);
+      });
+      assert.deepEqual(await row(), { a: 1 });
+      await lose();
+      await until(() => pool.stats.connected === 0);
+      assert.deepEqual(await row(), { b: 1 });
+    } finally {
+      await pool.query('DROP TYPE renamed');
+    }
+  });
+
   it('opens connections as they are needed, and no more than its size', async () => {
     const pool = await opened({ size: 3 });
     await pool.query('SELECT 1');

@@ -310,6 +310,24 @@ describe('changes', function () {
     await until(async () => (await server.sql(alone)).length === 1);
   });
 
+  it('asks anew what types are on a new connection, which may be to another database', async () => {
+    await server.sql(`CREATE TYPE renamed AS (a int); CREATE TABLE named (id int PRIMARY KEY, value renamed);
+      CREATE PUBLICATION named FOR TABLE named`);
+    const options = { publication: 'named', slot: 'audit' };
+    const each = loop(options, { ...server.config, host: proxy.host, port: proxy.port });
+    const { taken } = await begin(each);
+    await server.sql('INSERT INTO named VALUES (1, ROW(1))');
+    assert.deepEqual((await taken)[0].new.value, { a: 1 });
+    await server.sql('ALTER TYPE renamed RENAME ATTRIBUTE a TO b; INSERT INTO named VALUES (2, ROW(2))');
+    assert.deepEqual((await take(each, 1))[0].new.value, { a: 2 });
+    proxy.cut();
+    await server.sql('INSERT INTO named VALUES (3, ROW(3))');
+    let last;
+    do [last] = await take(each, 1);
+    while (last.new.id !== 3);
+    assert.deepEqual(last.new.value, { b: 3 });
+  });
+
   it('asks what a type is as long as it takes, after pauses that double up to 5 s', async () => {
     await server.sql(`CREATE TYPE colour AS ENUM ('red'); CREATE TABLE cars (id int PRIMARY KEY, colours colour[]);
       CREATE PUBLICATION cars FOR TABLE cars`);
