@@ -16,7 +16,7 @@ const { Pool } = require('../../lib/pool');
 const { Connection } = require('../../lib/pool/connection');
 const { FakeServer } = require('../support/connecting');
 const { afterTest, endAfterTest } = require('../support/hooks');
-const { ANSWER, GREETING, commandComplete, held, message, sharedServer } = require('../support');
+const { ANSWER, GREETING, commandComplete, connected, held, message, sharedServer } = require('../support');
 const { table } = require('../rules/kit');
 const { heldTimers, opened, pass, until } = require('./pools');
 
@@ -150,6 +150,19 @@ describe('The connections of a pool', () => {
         await pool.end();
       }
       await server.sql('DROP TABLE rows_to_lock');
+    });
+
+    it('are known for the time that they need, though the program is always busy', async () => {
+      const pool = await opened({ size: 3 });
+      const text = 'SELECT pg_backend_pid() AS id FROM pg_sleep(0.05)';
+      const turn = () => {
+        for (const since = performance.now(); performance.now() - since < 1;);
+        timer = setImmediate(turn);
+      };
+      let timer = setImmediate(turn);
+      afterTest(() => clearImmediate(timer));
+      for (let i = 0; i < 5; i++) await pool.query(text);
+      assert.ok(pool[LEASE].knownTexts.of(text).average > 20);
     });
 
     it('that wait for rows have no read behind them', async () => {
@@ -753,6 +766,19 @@ describe('The connections of a pool', () => {
       assert.equal((await pool.query('SELECT 1 AS n')).rows[0].n, 1);
     });
 
+    it('of a pool that begins are theirs alone: a plain query meets nothing of their session', async () => {
+      const pool = await opened({ size: 1 }, { require_auth: 'none' });
+      const names = await Promise.all([
+        pool.connection(async client => {
+          await client.query("SET application_name = 'own'");
+          await client.query('SELECT 1');
+          return (await client.query('SHOW application_name')).one().application_name;
+        }),
+        pool.query('SHOW application_name').then(result => result.one().application_name)
+      ]);
+      assert.deepEqual(names, ['own', '']);
+    });
+
     it('of a pool of one are shared as soon as it is the turn of a plain query', async () => {
       const pool = await opened({ size: 1 });
       let over = false;
@@ -864,6 +890,26 @@ describe('The connections of a pool', () => {
       const [{ at }] = await server.sql("SELECT at AT TIME ZONE 'UTC' AS at FROM renewed");
       assert.equal(at, '2025-12-31 19:00:00');
       await server.sql('DROP TABLE renewed');
+    });
+
+    it('when they have not been used for idle_timeout since a query that took longer', async () => {
+      const pool = await opened({ size: 1, idle_timeout: 20 });
+      const { call, release } = await held();
+      const other = await connected();
+      const timers = heldTimers();
+      const fire = () => {
+        for (const { callback } of timers.splice(0)) callback();
+      };
+      const query = pool.query(`SELECT ${call}`);
+      while (pool.stats.connected === 0) await other.query('SELECT 1');
+      pass(30);
+      fire();
+      await release();
+      await query;
+      assert.ok(Math.min(...timers.map(({ delay }) => delay)) <= 20);
+      pass(30);
+      fire();
+      while (pool.stats.connected > 0) await other.query('SELECT 1');
     });
 
     it('by idle_timeout, but for as many as the policy leaves', async () => {
