@@ -5,13 +5,14 @@ const { getEventListeners, once } = require('node:events');
 const net = require('node:net');
 const { Readable } = require('node:stream');
 const { finished, pipeline } = require('node:stream/promises');
-const { setTimeout: sleep } = require('node:timers/promises');
+const { setImmediate: turn, setTimeout: sleep } = require('node:timers/promises');
 const { Client, ConnectionError } = require('../../..');
 const { ANSWER, answering, commandComplete, connected, hex, message, proxied, sharedServer } = require('../../support');
 const { Pool } = require('../../../lib/pool');
 const { endAfterTest } = require('../../support/hooks');
 const { goesOn, isIdle } = require('../../support/copy-streams');
 const { standstill, until } = require('../../support/kit');
+const { heldTimers } = require('../../pool/pools');
 
 /** A source of rows of eight bytes, up to so many bytes or until it is told that it is enough. */
 function endless(most) {
@@ -321,6 +322,57 @@ describe('copyFrom', () => {
       await finished(behind);
     });
     assert.equal(await stored(), 1);
+  });
+
+  describe('looks whether its source has brought something', () => {
+    /** Holds the timers from now on: `watched` waits for that of stall_timeout, a minute, which `look` lets pass. */
+    const looking = () => {
+      const timers = heldTimers();
+      const watches = () => timers.filter(({ delay }) => delay === 60000);
+      const watched = async () => {
+        while (watches().length === 0) await turn();
+      };
+      const look = async () => {
+        for (const { callback } of watches()) callback();
+        await turn();
+      };
+      return { look, watched };
+    };
+    const written = (stream, chunk) => new Promise(taken => stream.write(chunk, taken));
+
+    for (const [what, chunk, options] of [
+      ['a byte', '1', {}],
+      ['a row', [1], { columns: ['a'] }]
+    ]) {
+      it(`and does not fail while that is ${what} each time`, async () => {
+        const { look, watched } = looking();
+        const stream = client.copyFrom('COPY numbers FROM STDIN', options);
+        const failed = assert.rejects(finished(stream), { code: '57014' });
+        await watched();
+        for (let i = 0; i < 3; i++) {
+          await written(stream, chunk);
+          await look();
+        }
+        assert.equal(stream.destroyed, false);
+        await look();
+        await failed;
+      });
+    }
+
+    it('and does not fail while a byte of that waits for the server', async () => {
+      const { look, watched } = looking();
+      await locked(client, async (stream, unlock) => {
+        await written(stream, Buffer.alloc(65536, '1\n'));
+        stream.write('1');
+        await watched();
+        for (let i = 0; i < 3; i++) await look();
+        assert.equal(stream.destroyed, false);
+        await unlock();
+        stream.end('1\n');
+        await finished(stream);
+        assert.equal(stream.rowCount, 32769);
+      });
+    });
   });
 
   it('does not hold a pool: uploads that bring nothing more end, and the next request has a connection', async () => {
