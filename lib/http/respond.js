@@ -142,7 +142,7 @@ function check(response, options) {
     throw new TypeError("formulas must be 'keep' or 'escape'");
 }
 
-/** @returns {string} the Vary header with the fields added; '' if it has them already */
+/** @returns {string} the Vary header with the fields added */
 function varyOf(response, fields) {
   const before = String(response.getHeader('vary') ?? '')
     .split(',')
@@ -150,7 +150,7 @@ function varyOf(response, fields) {
     .filter(Boolean);
   const known = new Set(before.map(field => field.toLowerCase()));
   const missing = known.has('*') ? [] : fields.filter(field => !known.has(field.toLowerCase()));
-  return missing.length > 0 ? [...before, ...missing].join(', ') : '';
+  return [...before, ...missing].join(', ');
 }
 
 /** The options that queryTo does not have. */

@@ -297,6 +297,9 @@ describe('respond', () => {
           const { headers, body } = await get(port, { 'accept-encoding': 'br' });
           assert.ok(body.equals(expected));
           for (const name in get_) assert.equal(headers[name], get_[name]);
+          const head = await get(port, { 'accept-encoding': 'br' }, { method: 'HEAD' });
+          for (const name of ['content-type', 'vary'])
+            if (name in get_) assert.equal(head.headers[name], get_[name], `${name} of HEAD`);
         }
       );
     }
@@ -481,6 +484,17 @@ describe('respond', () => {
           { name: 'PostgresError', code: '57014' }
         );
         assert.deepEqual(states, [['AbortError', true]]);
+      }
+    );
+  });
+
+  it('takes the least and the highest status', async () => {
+    const client = await connected();
+    await serving(
+      (request, response) => respond(client, request, response, SMALL, [], { status: Number(request.url.slice(1)) }),
+      async port => {
+        for (const expected of [200, 599])
+          assert.equal((await get(port, {}, { url: `/${expected}` })).status, expected);
       }
     );
   });
