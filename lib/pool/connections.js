@@ -340,14 +340,14 @@ class Connections {
     this.#all.splice(this.#all.indexOf(connection), 1);
     const { hasAnswered, isOpening: wasOpening } = connection;
     if (wasOpening || (!hasAnswered && error)) this.#pause(error);
-    const isLast = !this.#all.some(isOpen);
-    if (isLast) this.common.forgetTypes(); // the next one may be to another database
+    // The next one may be to another database; but what was sent with its start may have been told of types.
+    if (this.#all.every(isOpening) && this.#early.size === 0) this.common.forgetTypes();
     const isOver =
       error &&
-      wasOpening && // after 57P03, the server is starting, a later attempt succeeds
-      isLast &&
-      (this.reached || !this.#all.some(isOpening)) &&
-      (isFinal(error) || !(this.reached || error.code === '57P03'));
+      wasOpening &&
+      !this.#all.some(isOpen) &&
+      // after 57P03, the server is starting, a later attempt succeeds
+      (this.reached ? isFinal(error) : error.code !== '57P03' && !this.#all.some(isOpening));
     if (isOver) {
       const NoConnection = error instanceof TimeoutError ? TimeoutError : ConnectionError;
       const reason = isFinal(error)

@@ -63,6 +63,47 @@ describe('A Pool', () => {
     }
   });
 
+  it('makes JSON with the types that were asked for with the start, though an earlier connection ends meanwhile', async () => {
+    const server = await sharedServer();
+    const proxy = await startProxy({ target: server });
+    const pool = await opened({ size: 2 }, { host: proxy.host, port: proxy.port, require_auth: 'none' });
+    const [[first]] = await Promise.all([once(pool, 'connect'), pool.query("CREATE TYPE early AS ENUM ('a')")]);
+    const [wire] = proxy.connections;
+    proxy.stall('toClient');
+    pool[LEASE].renew();
+    const target = new PassThrough();
+    const written = pool.queryTo(target, "SELECT '{a}'::early[] AS list", [], { as: 'json' });
+    await until(async () => {
+      const sql = "SELECT 1 FROM pg_stat_activity WHERE state = 'idle' AND query LIKE 'WITH RECURSIVE wanted%'";
+      return (await server.sql(sql)).length > 0;
+    });
+    wire.cut();
+    await once(first, 'end');
+    proxy.resume('toClient');
+    await written;
+    assert.equal(await text(target), '[{"list":["a"]}]');
+    await pool.query('DROP TYPE early');
+    await pool.end();
+    await proxy.stop();
+  });
+
+  it('makes JSON with the types that it knows on a connection that ends when it is answered, behind another one', async () => {
+    const pool = await opened({ size: 2 });
+    const clients = [];
+    pool.on('connect', client => clients.push(client));
+    await pool.simpleQuery("CREATE TYPE late AS ENUM ('a')");
+    await pool.connection(() => pool.query('SELECT 1'));
+    const { call, release } = await held();
+    const target = new PassThrough();
+    const written = pool.queryTo(target, `SELECT '{a}'::late[] AS list, ${call} AS held`, [], { as: 'json' });
+    await until(() => pool.stats.pending > 0);
+    pool[LEASE].renew();
+    await until(() => clients.filter(({ state }) => state === 'closed').length === 1);
+    await Promise.all([release(), written]);
+    assert.equal(await text(target), '[{"list":["a"],"held":""}]');
+    await pool.query('DROP TYPE late');
+  });
+
   it('opens connections as they are needed, and no more than its size', async () => {
     const pool = await opened({ size: 3 });
     await pool.query('SELECT 1');
