@@ -111,6 +111,8 @@ class ResponseTarget extends Target {
    * Destroys the response behind a compressor at once, so that the handler cannot take it for one that has not begun.
    */
   destroy(error) {
+    // Where no head was sent, Bun would send that of an empty answer.
+    if (process.versions?.bun) this.given.flushHeaders?.();
     super.destroy(error);
     this.#sent.destroy(error);
   }

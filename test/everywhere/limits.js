@@ -35,6 +35,13 @@ const COMMON = {
   )
 };
 
+const COMMON_TESTS = [
+  ...['client-parser/browser.slow.test.js', 'whole/demo.slow.test.js'].map(file => [file, /Chromium/, BROWSER]),
+  ['whole/package.slow.test.js', /are required and imported/, REGISTER],
+  ['whole/typescript.slow.test.js', /from quickgres\/pg\/register/, REGISTER],
+  ['whole/readme.test.js', /prints what the README says|slow-queries/, 'console.log prints objects in another form']
+];
+
 /** By runtime: whole files of test/, and tests by file or folder and title, each with the reason. */
 const LIMITS = {
   bun: {
@@ -46,13 +53,13 @@ const LIMITS = {
       'whole/settle.test.js': 'its processes end before their work, with the faulty network in them'
     },
     tests: [
+      ...COMMON_TESTS,
       ...['client-parser/index.test.js', 'core/protocol/errors.test.js'].map(file => [
         file,
         /every field/,
         'errors have a column and a line of their own: those of the server are in their place, but not enumerable'
       ]),
       ['whole/typescript.slow.test.js', /the fields of errors/, 'errors have a column and a line of their own'],
-      ...['client-parser/browser.slow.test.js', 'whole/demo.slow.test.js'].map(file => [file, /Chromium/, BROWSER]),
       ['sockets/', /holds a bounded amount/, 'bounded memory over its WebSocket was not seen to hold'],
       ...['core/protocol/errors.test.js', 'core/stream/query-to.test.js', 'http/respond.slow.test.js'].map(file => [
         file,
@@ -81,9 +88,6 @@ const LIMITS = {
       ['core/stream/target.test.js', /the connection is gone, and leaves/, RESPONSES],
       ['http/respond.test.js', /cuts the response off for good/, RESPONSES],
       ['rules/causes.test.js', /a name that does not exist/, 'errors of name resolution have no hostname'],
-      ['whole/demo.test.js', /from this machine only/, 'errors of fetch have no cause'],
-      ['whole/package.slow.test.js', /are required and imported/, REGISTER],
-      ['whole/typescript.slow.test.js', /from quickgres\/pg\/register/, REGISTER],
       ['pool/connections.test.js', /what the program itself was busy with/, BUSY],
       ['sockets/stream.test.js', /cuts the WebSocket where/, TIMERS],
       ['cache/limit.test.js', /leaves no timer/, TIMERS],
@@ -91,11 +95,6 @@ const LIMITS = {
       ['pool/connections.test.js', /leave no timer/, TIMERS],
       ['core/connection/tls.test.js', /rejectUnauthorized/, TLS_CODES],
       ['core/rows/index.test.js', /are printed/, 'console.table shows no columns of structs'],
-      [
-        'whole/readme.test.js',
-        /prints what the README says|slow-queries/,
-        'console.log prints objects in another form'
-      ],
       ...['pg/query.test.js', 'whole/postgres-table.test.js'].map(file => [
         file,
         /DatabaseError, whose numbers|right about: errors/,
@@ -124,6 +123,7 @@ const LIMITS = {
   deno: {
     files: { ...COMMON, 'pg/beside-tls.slow.test.js': TLS_CODES },
     tests: [
+      ...COMMON_TESTS,
       ['client-parser/index.test.js', /says where decoders are/, 'a program that is given with -e cannot import()'],
       [
         'pg/beside-streams.slow.test.js',
@@ -138,7 +138,6 @@ const LIMITS = {
         /memory/,
         'memory grows by more than the bounds, which are those of Node.js 20, or is not told'
       ]),
-      ...['client-parser/browser.slow.test.js', 'whole/demo.slow.test.js'].map(file => [file, /Chromium/, BROWSER]),
       ['pool/connections.test.js', /what the program itself was busy with/, BUSY],
       [
         'core/stream/query-to.test.js',

@@ -4,6 +4,7 @@ const assert = require('node:assert/strict');
 const { once } = require('node:events');
 const fs = require('node:fs');
 const http = require('node:http');
+const net = require('node:net');
 const os = require('node:os');
 const { launchBrowser, skipUnless, startProxy } = require('pg-test-fixtures');
 const { Client } = require('../..');
@@ -102,10 +103,8 @@ describe('the demo', function () {
       .flat()
       .filter(({ internal, family }) => !internal && family === 'IPv4');
     for (const { address } of outside) {
-      await assert.rejects(
-        fetch(`http://${address}:${new URL(demo.url).port}/`),
-        ({ cause }) => cause.code === 'ECONNREFUSED'
-      );
+      const socket = net.connect(new URL(demo.url).port, address);
+      await assert.rejects(once(socket, 'connect'), { code: 'ECONNREFUSED' });
     }
   });
 
