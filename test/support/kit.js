@@ -77,6 +77,9 @@ const slow = options => new Slow(options);
 /** A Writable whose first write fails with this error. */
 const failing = (error, options) => new Writable({ ...options, write: (chunk, encoding, callback) => callback(error) });
 
+/** Whether stacks name the async functions that await, as V8's do. */
+const hasAsyncStacks = process.versions.bun === undefined;
+
 /** How long `until` waits, in milliseconds. The hooks make it a little less than the limit of the test. */
 const patience = { limit: 9000 };
 
@@ -165,4 +168,16 @@ function onFrames(stream, each, startup = false) {
   });
 }
 
-module.exports = { collector, failing, frames, onFrames, patience, seeded, slow, standstill, typesOf, until };
+module.exports = {
+  collector,
+  failing,
+  frames,
+  hasAsyncStacks,
+  onFrames,
+  patience,
+  seeded,
+  slow,
+  standstill,
+  typesOf,
+  until
+};

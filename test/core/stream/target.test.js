@@ -424,9 +424,10 @@ describe('A target', () => {
       const connection = list[0].socket;
       const listeners = connection.listenerCount('close');
       assert.ok(listeners < 10);
+      const closed = once(connection, 'close');
       socket.destroy();
       for (const turned of waiting) await assert.rejects(turned, { name: 'AbortError' });
-      await once(connection, 'close');
+      await closed;
       assert.ok(connection.listenerCount('close') < listeners);
       stop();
     });
