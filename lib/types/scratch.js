@@ -12,9 +12,6 @@ const AHEAD = 100;
 /** Seconds for connecting, and for dropping a database. */
 const LIMIT = 30;
 
-/** Lets a session be idle; PostgreSQL 13 has no such limit. */
-const STAY = "SELECT set_config(name, '0', false) FROM pg_catalog.pg_settings WHERE name = 'idle_session_timeout'";
-
 /** A signal has come. */
 class Stopped extends Error {}
 
@@ -45,7 +42,6 @@ async function connect(url, database) {
       throw new Error(
         `connecting to the database ${database} led to ${name}: is there a pooler? Connect to the server`
       );
-    await client.query(STAY);
     return client;
   } catch (error) {
     client.destroy();

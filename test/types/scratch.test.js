@@ -6,6 +6,7 @@ const net = require('node:net');
 const path = require('node:path');
 const { promisify } = require('node:util');
 const { Client } = require('../..');
+const { withDatabase } = require('../../lib/types/scratch');
 const { sharedServer } = require('../support');
 const { until } = require('../support/kit');
 const { Program } = require('./program');
@@ -208,6 +209,19 @@ describe('npx quickgres types --schema', () => {
       });
     });
 
+    it('but for one that cannot be dropped: the command names it, and fails', async () => {
+      program.write('one.sql', 'CREATE TABLE one (id int NOT NULL)');
+      program.write('app.js', "pool.query('SELECT id FROM one')");
+      const keep = "UPDATE pg_database SET datistemplate = $1 WHERE datname LIKE 'quickgres%'";
+      program.write('keep.sql', keep.replace('$1', 'true'));
+      const { code, stdout, stderr } = await program.run(['--schema', 'one.sql', '--schema', 'keep.sql']);
+      const [{ datname }] = await databases();
+      await server.sql(keep.replace('$1', 'false'));
+      await server.sql(`DROP DATABASE ${datname}`);
+      assert.deepEqual([code, stdout], [1, '1 texts in 1 files have types\n']);
+      assert.equal(stderr, `the database ${datname} is left, drop it: cannot drop a template database\n`);
+    });
+
     /** Files and arguments, and what the command says. */
     const WRONG = {
       'a syntax error': [{ 'a.sql': 'SELECT 1;\nCREATE TABEL x ();' }, 'a.sql:2 - syntax error at or near "TABEL"'],
@@ -284,6 +298,36 @@ CALL p(); VACUUM a; SELECT set_config('search_path', '', false)`
     const { code, stderr } = await program.run(['--schema', 'one.sql', '--schema', 'two.sql']);
     assert.deepEqual([code, stderr], [0, '']);
     assert.match(program.read(), /\{ "id": number; "t": "a;" \| "b"; "f": number \| null \}/);
+  });
+
+  it('--schema leaves no session of its files open while the database is asked', async () => {
+    const scripts = ['a', 'b'].map(name => ({
+      file: name,
+      statements: [{ text: `CREATE TABLE ${name} (id int)`, line: 1 }]
+    }));
+    await withDatabase(server.url, scripts, async (url, database) => {
+      const sessions = () => server.sql(`SELECT FROM pg_stat_activity WHERE datname = '${database}'`);
+      await until(async () => (await sessions()).length === 0, 'a session is open');
+    });
+  });
+
+  it('--watch sees a change of a source in a folder of a folder, if nothing else changes', async () => {
+    program.write('a/b/app.js', "pool.query('SELECT 1 AS a')");
+    program.write('.out/none', '');
+    const running = program.start(['--watch', '--out', '.out/queries.d.ts']);
+    const said = text => until(() => running.said.includes(text), `it does not say ${text}`);
+    running.said = '';
+    running.child.stdout.on('data', text => (running.said += text));
+    try {
+      await said('1 texts');
+      program.write('app.js', "pool.query('SELECT 2 AS b')");
+      await said('2 texts'); // it reads all when it begins, and then no more
+      program.write('a/b/app.js', "pool.query('SELECT 1 AS a'); pool.query('SELECT 3 AS c')");
+      await said('3 texts');
+    } finally {
+      running.child.kill('SIGINT');
+    }
+    await running;
   });
 
   it('--watch writes the file at each change of sources, settings and the schema, in one database, until a signal', async () => {
