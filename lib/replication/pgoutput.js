@@ -204,7 +204,7 @@ class PgOutput {
    * @returns {number[]} types of its table that have to be asked for before its values are right
    */
   lacking({ type, columns, relation = type === 'relation' ? { columns } : undefined }) {
-    if (this.#types === undefined || this.#decode === undefined || relation === undefined) return [];
+    if (this.#decode === undefined || relation === undefined) return [];
     return this.#types.lackingIn(relation, undefined, 0, []);
   }
 

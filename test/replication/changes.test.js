@@ -310,6 +310,17 @@ describe('changes', function () {
     await until(async () => (await server.sql(alone)).length === 1);
   });
 
+  it('asks nothing about types with decode: false', async () => {
+    await server.sql(`CREATE TYPE plain AS (a int); CREATE TABLE plains (id int PRIMARY KEY, value plain);
+      CREATE PUBLICATION plains FOR TABLE plains`);
+    const before = proxy.connections.length;
+    const options = { publication: 'plains', decode: false };
+    const { taken } = await begin(loop(options, { ...server.config, host: proxy.host, port: proxy.port }));
+    await server.sql('INSERT INTO plains VALUES (1, ROW(1))');
+    assert.deepEqual((await taken)[0].new, { id: '1', value: '(1)' });
+    assert.equal(proxy.connections.length - before, 1);
+  });
+
   it('asks anew what types are on a new connection, which may be to another database', async () => {
     await server.sql(`CREATE TYPE renamed AS (a int); CREATE TABLE named (id int PRIMARY KEY, value renamed);
       CREATE PUBLICATION named FOR TABLE named`);

@@ -5,13 +5,14 @@ const { spawn } = require('node:child_process');
 const { once } = require('node:events');
 const path = require('node:path');
 const readline = require('node:readline');
-const { setTimeout: sleep } = require('node:timers/promises');
+const { setImmediate: turn, setTimeout: sleep } = require('node:timers/promises');
 const { skipBefore } = require('pg-test-fixtures');
 const { Client, ConnectionError } = require('../..');
 const { PgOutput, parseLsn, replicate } = require('../../lib/replication');
 const { commandComplete, faked, hex, message, ANSWER } = require('../support');
 const { following } = require('./following');
 const { until } = require('../support/kit');
+const { heldTimers } = require('../pool/pools');
 
 /** Follows the table and prints each committed transaction before it confirms it: the process that is killed. */
 const FOLLOWER = `
@@ -385,6 +386,33 @@ describe('replicate', function () {
     assert.ok(error instanceof ConnectionError);
     assert.match(error.message, /the server was silent for 80 ms/);
     assert.deepEqual(replies, [0, 1, 1, 1]);
+  });
+
+  it('is not silent when the server has ended it, though what it gave was not read yet', async () => {
+    const client = await faked(async conversation => {
+      await conversation.request();
+      conversation.say(
+        message('W', hex('00 0000')),
+        message('d', hex("'w' 0000000000000001 0000000000000002 0000000000000000")),
+        message('c'),
+        commandComplete('COPY 0'),
+        ANSWER.ready
+      );
+      while ((await conversation.read()).type !== 'Q'); // status updates and CopyDone
+      conversation.say(commandComplete('SELECT 0'), ANSWER.ready);
+    });
+    const timers = heldTimers();
+    const stream = follow(client, start('list'));
+    await once(stream, 'readable');
+    const next = client.simpleQuery('SELECT');
+    const ticks = timers.slice();
+    await next;
+    for (let i = 0; i < 9; i++) {
+      for (const { callback } of ticks) callback();
+      await turn();
+    }
+    assert.equal(client.state, 'open');
+    assert.equal((await stream.toArray()).length, 1);
   });
 
   it('gives a message without data', async () => {
