@@ -119,7 +119,7 @@ class Settings {
       `pg_catalog.set_config($${i + 1}, pg_catalog.substr(pg_catalog.current_setting('${before}'), 2), true), ` +
       `pg_catalog.set_config('${before}', '', true)`;
     const text = `SELECT ${this.#each(putBack).reverse()}
-      WHERE pg_catalog.current_setting('quickgres.before_${this.depth}_0', true) OPERATOR(pg_catalog.<>) ''`;
+  WHERE pg_catalog.current_setting('quickgres.before_${this.depth}_0', true) OPERATOR(pg_catalog.<>) ''`;
     const request = new InternalQuery(text, names, PLAIN, DISCARD);
     promised(() => submitIn(request, scope)).catch(() => {}); // the block has failed, or is that of a savepoint
   }

@@ -546,6 +546,28 @@ describe('Columns', () => {
     assert.deepEqual(asked, ['PDBES', 'Q', 'PDBES', 'Q']);
   });
 
+  it('A result whose question is lost with the connection has no strings in place of other values: it rejects', async () => {
+    const text = "SELECT '{1}'::age[] AS value";
+    const [locker, client] = [1, 2].map(() => endAfterTest(new Client(server.config)));
+    await Promise.all([locker.connect(), client.connect()]);
+    const pools = [1, 2, 3].map(() => endAfterTest(new Pool(server.config, { size: 1 })));
+    for (const pool of pools) pool.on('error', () => {});
+    let repeated;
+    await locker.transaction(async tx => {
+      await tx.query('LOCK TABLE pg_catalog.pg_range');
+      const lost = [client.query(text), pools[0].query(text), pools[1].transaction(each => each.query(text))];
+      for (const each of lost) each.catch(() => {});
+      repeated = pools[2].query(text, [], { idempotent: true });
+      const waiting = "FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query ~ 'RECURSIVE wanted'";
+      await until(async () => (await server.sql(`SELECT 1 ${waiting}`)).length === 4, 'the questions to wait');
+      await server.sql(`SELECT pg_terminate_backend(pid) ${waiting}`);
+      const message = 'the connection was lost; this request had been sent, the server may have carried it out';
+      for (const each of lost)
+        await assert.rejects(each, { name: 'ConnectionError', code: '57P01', message, sent: true });
+    });
+    assert.deepEqual((await repeated).objects[0].value, [1]);
+  });
+
   it("A question has no limits of the caller, and its limits are not the caller's", async () => {
     const client = endAfterTest(new Client(server.config));
     await client.connect();

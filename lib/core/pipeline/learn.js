@@ -9,6 +9,7 @@ const {
 } = require('../protocol');
 const { OWN, RowParser, RowReader } = require('../rows');
 const { SimpleRequest } = require('./close');
+const { lossErrors } = require('./errors');
 
 /** @returns {string} a name as a literal of SQL, whatever standard_conforming_strings is */
 const literal = name => `E'${name.replace(/['\\]/g, '$&$&')}'`;
@@ -24,33 +25,33 @@ const OTHERS = "n.nspname NOT IN ('pg_catalog', 'information_schema')";
  * @param {string} which a condition
  */
 const textOf = which => `WITH RECURSIVE wanted(id) AS (
-    SELECT t.oid FROM pg_catalog.pg_type t JOIN pg_catalog.pg_namespace n ON n.oid = t.typnamespace WHERE ${which}
-    UNION SELECT more.id FROM wanted JOIN pg_catalog.pg_type t ON t.oid = wanted.id CROSS JOIN LATERAL (
-      SELECT t.typelem AS id
-      UNION ALL SELECT t.typbasetype
-      UNION ALL SELECT atttypid FROM pg_catalog.pg_attribute
-        WHERE t.typtype = 'c' AND attrelid = t.typrelid AND attnum > 0 AND NOT attisdropped
-      UNION ALL SELECT rngsubtype FROM pg_catalog.pg_range WHERE t.typtype = 'r' AND rngtypid = t.oid
-      UNION ALL SELECT rngtypid FROM pg_catalog.pg_range r
-        WHERE t.typtype = 'm' AND (pg_catalog.to_json(r) ->> 'rngmultitypid') = t.oid::text) more
-    WHERE more.id >= ${OWN})
-  SELECT t.oid, t.typname, n.nspname, pg_catalog.pg_type_is_visible(t.oid),
-    CASE WHEN t.typtype <> 'c' OR ${OTHERS} THEN t.typtype ELSE 'p' END,
-    CASE WHEN t.typtype = 'm' THEN (SELECT rngtypid FROM pg_catalog.pg_range r
-      WHERE (pg_catalog.to_json(r) ->> 'rngmultitypid') = t.oid::text) ELSE t.typbasetype END,
-    (SELECT e.oid FROM pg_catalog.pg_type e
-      WHERE e.oid = t.typelem AND e.typarray = t.oid AND e.typdelim = ',' AND (e.typtype <> 'c' OR ${OTHERS})),
-    (SELECT rngsubtype FROM pg_catalog.pg_range WHERE t.typtype = 'r' AND rngtypid = t.oid),
-    (SELECT prosrc = 'textsend' FROM pg_catalog.pg_proc WHERE oid = t.typsend),
-    CASE WHEN t.typtype = 'c' AND ${OTHERS} THEN (
-      SELECT pg_catalog.json_agg(pg_catalog.json_build_array(attname, atttypid::text) ORDER BY attnum)
-      FROM pg_catalog.pg_attribute WHERE attrelid = t.typrelid AND attnum > 0 AND NOT attisdropped) END
-  FROM wanted JOIN pg_catalog.pg_type t ON t.oid = wanted.id JOIN pg_catalog.pg_namespace n ON n.oid = t.typnamespace`;
+  SELECT t.oid FROM pg_catalog.pg_type t JOIN pg_catalog.pg_namespace n ON n.oid = t.typnamespace WHERE ${which}
+  UNION SELECT more.id FROM wanted JOIN pg_catalog.pg_type t ON t.oid = wanted.id CROSS JOIN LATERAL (
+    SELECT t.typelem AS id
+    UNION ALL SELECT t.typbasetype
+    UNION ALL SELECT atttypid FROM pg_catalog.pg_attribute
+      WHERE t.typtype = 'c' AND attrelid = t.typrelid AND attnum > 0 AND NOT attisdropped
+    UNION ALL SELECT rngsubtype FROM pg_catalog.pg_range WHERE t.typtype = 'r' AND rngtypid = t.oid
+    UNION ALL SELECT rngtypid FROM pg_catalog.pg_range r
+      WHERE t.typtype = 'm' AND (pg_catalog.to_json(r) ->> 'rngmultitypid') = t.oid::text) more
+  WHERE more.id >= ${OWN})
+SELECT t.oid, t.typname, n.nspname, pg_catalog.pg_type_is_visible(t.oid),
+  CASE WHEN t.typtype <> 'c' OR ${OTHERS} THEN t.typtype ELSE 'p' END,
+  CASE WHEN t.typtype = 'm' THEN (SELECT rngtypid FROM pg_catalog.pg_range r
+  WHERE (pg_catalog.to_json(r) ->> 'rngmultitypid') = t.oid::text) ELSE t.typbasetype END,
+  (SELECT e.oid FROM pg_catalog.pg_type e
+  WHERE e.oid = t.typelem AND e.typarray = t.oid AND e.typdelim = ',' AND (e.typtype <> 'c' OR ${OTHERS})),
+  (SELECT rngsubtype FROM pg_catalog.pg_range WHERE t.typtype = 'r' AND rngtypid = t.oid),
+  (SELECT prosrc = 'textsend' FROM pg_catalog.pg_proc WHERE oid = t.typsend),
+  CASE WHEN t.typtype = 'c' AND ${OTHERS} THEN (
+  SELECT pg_catalog.json_agg(pg_catalog.json_build_array(attname, atttypid::text) ORDER BY attnum)
+  FROM pg_catalog.pg_attribute WHERE attrelid = t.typrelid AND attnum > 0 AND NOT attisdropped) END
+FROM wanted JOIN pg_catalog.pg_type t ON t.oid = wanted.id JOIN pg_catalog.pg_namespace n ON n.oid = t.typnamespace`;
 
 /** Types of a database's own, and those of information_schema's columns. */
 const ALL = `t.oid >= ${OWN} AND n.nspname <> 'pg_toast'
   AND (${OTHERS} OR (t.typtype <> 'c' AND (t.typelem = 0 OR t.oid IN
-    (SELECT typarray FROM pg_catalog.pg_type WHERE typtype <> 'c'))))`;
+  (SELECT typarray FROM pg_catalog.pg_type WHERE typtype <> 'c'))))`;
 
 /** Undoes the savepoint of a question, whether that has failed or not, so that the block is as it was. */
 class UndoRequest extends SimpleRequest {
@@ -63,7 +64,8 @@ class UndoRequest extends SimpleRequest {
 class TypesRequest extends SimpleRequest {
   #inBlock = false;
   #reader;
-  #waiting = []; // called when it is over
+  /** Called when it is answered or has failed, and with an error when it is lost or given up. */
+  waiting = [];
 
   /**
    * @param {Types} types
@@ -82,11 +84,6 @@ class TypesRequest extends SimpleRequest {
   /** Whether another question asks for nothing else. */
   covers({ all, oids, names }) {
     return (!all || this.all) && oids.every(oid => this.oids.has(oid)) && names.every(name => this.names.has(name));
-  }
-
-  /** Calls back when it is answered, or has failed. */
-  whenOver(over) {
-    this.#waiting.push(over);
   }
 
   get #which() {
@@ -129,7 +126,7 @@ class TypesRequest extends SimpleRequest {
 
   settle(error) {
     super.settle(error);
-    for (const over of this.#waiting.splice(0)) over();
+    for (const over of this.waiting.splice(0)) over(error);
   }
 }
 
@@ -171,13 +168,14 @@ function learn(request, receivers) {
   for (let each = pipeline.head; each !== null; each = each.next)
     if (each.state === State.CopyInSent || each.state === State.CopyIn) return false;
   const oids = [...new Set(lacking.flatMap(receiver => receiver.lacking))];
-  const question = questionOf(pipeline, { all: false, oids, names: [] });
-  question.whenOver(() => {
+  const question = questionOf(pipeline, { oids, names: [] });
+  question.waiting.push(error => {
     for (const receiver of lacking) {
       receiver.retype?.();
       request.rejectWith(receiver.error);
     }
-    request.settle();
+    // With strings in place of other values, the result would look like a whole one.
+    request.settle(pipeline.socket ? undefined : lossErrors('the connection was lost', error.code, error, true)());
   });
   if (question.scope !== null) return true;
   pipeline.putFirst(question, pipeline.scopes.active); // whoever owns the connection
@@ -194,7 +192,7 @@ function learn(request, receivers) {
 function askFor(pipeline, types, wanted) {
   const question = new TypesRequest(types, wanted);
   return new Promise(resolve => {
-    question.whenOver(resolve);
+    question.waiting.push(resolve);
     pipeline.putFirst(question);
     pipeline.pump();
   });
