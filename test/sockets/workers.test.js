@@ -173,6 +173,43 @@ describe('workersSocket', () => {
     });
   });
 
+  it('names TLS where workerd has an internal error of the first read or write, and not later', async () => {
+    const internal = new Error('internal error; reference = 1');
+    const fails = () => Promise.reject(internal);
+    const resolved = async () => {};
+    const made = (read, write, more) => ({
+      readable: { getReader: () => ({ read, releaseLock() {}, closed: resolved() }) },
+      writable: { getWriter: () => ({ write, close: resolved, releaseLock() {}, closed: resolved() }) },
+      opened: resolved(),
+      closed: resolved(),
+      close: resolved,
+      ...more
+    });
+    const opened = (sslmode, read, write) => {
+      const inside = made(read, write);
+      const connected = made(async () => ({ value: Buffer.from('S') }), resolved, { startTls: () => inside });
+      const connect = () => (sslmode === 'disable' ? inside : connected);
+      return openSocket({ host: 'db.example', port: 5432, sslmode }, async () => ({ connect }));
+    };
+    const errorOf = async stream => {
+      stream.on('data', () => {}).write('startup');
+      return (await once(stream, 'error'))[0];
+    };
+    const never = () => new Promise(() => {});
+    for (const [read, write] of [
+      [fails, resolved],
+      [never, fails]
+    ]) {
+      const { name, code, message, cause } = await errorOf(await opened('require', read, write));
+      assert.deepEqual([name, code, cause], ['ConnectionError', '08001', internal]);
+      assert.match(message, /^TLS handshake: is the certificate for this host/);
+      assert.equal(await errorOf(await opened('disable', read, write)), internal);
+    }
+    let reads = 0;
+    const first = () => (reads++ === 0 ? Promise.resolve({ value: Buffer.from('R'), done: false }) : fails());
+    assert.equal(await errorOf(await opened('require', first, resolved)), internal);
+  });
+
   it('refuses what Workers do not have', async () => {
     await assert.rejects(new Client(config({ host: '/tmp' })).connect(), { message: /Workers have no Unix sockets/ });
     await assert.rejects(new Client(config({ sslmode: 'verify-ca', sslrootcert: '/ca.crt' })).connect(), {
