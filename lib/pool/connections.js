@@ -48,6 +48,8 @@ const isFinal = error =>
 
 /** The connections of a pool: which request gets which, and when they are opened, closed and replaced. */
 class Connections {
+  /** @type {ConnectionError|undefined} the error of new requests after the end */
+  refusal;
   #all = [];
   #config;
   #early = new Set(); // uses that were sent with the start of a connection
@@ -75,8 +77,6 @@ class Connections {
     this.#slowReaders = new SlowReaders(options.acquire_timeout);
     /** Whether there was a connection; from then on, requests wait during an outage. */
     this.reached = options.reached === true;
-    /** @type {ConnectionError|undefined} the error of new requests after the end */
-    this.refusal = undefined;
   }
 
   #count(is) {
@@ -182,11 +182,11 @@ class Connections {
       if (!each.mayTake(now)) continue;
       if (each.users === 0) unused ??= each;
       else if (left > 0) left--;
-      else if (best === undefined || !isBetter(best, each)) best = each;
+      else if (!best || !isBetter(best, each)) best = each;
     }
     if (best && !mayFollow(best, use)) best = undefined;
-    if (best !== undefined && best.writes === 0 && best.expected <= CHEAP && !use.isInside) return best;
-    if (unused !== undefined || best === undefined) return unused;
+    if (best && best.writes === 0 && best.expected <= CHEAP && !use.isInside) return best;
+    if (unused || !best) return unused;
     if (!this.#isGrowing(now)) return best.expected <= best.patience ? best : undefined;
     if (best.writes > 0 || best.expected > CHEAP + 2 * best.roundTrip || use.isInside) return undefined;
     if (!this.#all.some(isOpening)) this.#open();
@@ -237,11 +237,10 @@ class Connections {
       ({ owned, time, text = 'nothing was sent' }) =>
         `${owned ? 'owned' : 'shared'} for ${Math.round(time)} ms: ${text}`
     );
-    const why =
-      cause !== undefined
-        ? 'the last attempt to connect has failed' // its cause says why
-        : `size ${size}, open ${connected}, owned ${owned}. Longest in use: ${oldest.join('; ')}. ` +
-          'Inside a transaction or a loop over a cursor, use tx';
+    const why = cause
+      ? 'the last attempt to connect has failed' // its cause says why
+      : `size ${size}, open ${connected}, owned ${owned}. Longest in use: ${oldest.join('; ')}. ` +
+        'Inside a transaction or a loop over a cursor, use tx';
     return new TimeoutError(`no connection for ${acquire_timeout} ms (acquire_timeout): ${why}`, {
       code: cause ? '08001' : '53300',
       cause,

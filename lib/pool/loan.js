@@ -33,6 +33,7 @@ const over = () =>
 class Loan extends Steps {
   #channels; // if it has listened
   #client;
+  #handlers; // that the client had before
   #isOver = false;
   #listeners = EVENTS.map(event => [
     event,
@@ -44,6 +45,7 @@ class Loan extends Steps {
   constructor(client) {
     super();
     this.#client = client;
+    this.#handlers = [client.onNotice, client.onNotification];
     this[BEGIN_STEPS](client[LEASE]);
     for (const listener of this.#listeners) client.on(...listener);
   }
@@ -63,6 +65,7 @@ class Loan extends Steps {
     const { scopes } = client[LEASE].pipeline;
     this.#isOver = true;
     for (const listener of this.#listeners) client.off(...listener);
+    [client.onNotice, client.onNotification] = this.#handlers;
     this[END_STEPS](over);
     this.#channels?.end(over());
     if (client.state === 'closed') return;

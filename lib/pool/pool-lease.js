@@ -159,7 +159,7 @@ class PoolLease extends Connections {
     this.#isMine ??= sameRequest();
     this.checkOpen();
     const known = this.#known;
-    if (known !== undefined) return known;
+    if (known) return known;
     const lease = new PoolLease(...this.#made);
     lease.#isMine = sameRequest();
     if (this.#others.push(lease) > MOST_REQUESTS) this.#others.shift();
@@ -173,7 +173,7 @@ class PoolLease extends Connections {
 
   /** @throws {ConnectionError} after end() or destroy() */
   checkOpen() {
-    if (this.refusal !== undefined) throw again(this.refusal);
+    if (this.refusal) throw again(this.refusal);
   }
 
   /** Refuses later requests, and closes all connections when the earlier ones are over. */

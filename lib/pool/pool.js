@@ -77,7 +77,7 @@ class Pool extends Session {
   /** See Session.listen. One connection beyond `size` listens on all channels. */
   get [CHANNELS]() {
     this[LEASE].checkOpen();
-    if (this.#listening === undefined || this.#listening.isOver) {
+    if (!this.#listening || this.#listening.isOver) {
       const options = { ...this.#options, reached: this[LEASE].reached };
       this.#listening = new Listening(this.#config, options, error => {
         if (!(error instanceof PostgresError)) this[LEASE].doubt();

@@ -270,6 +270,29 @@ describe('A Pool', () => {
     assert.equal(pool.stats.connected, 1);
   });
 
+  it('gives no notice of others to the handlers of a function of connection(), and its own to no others', async () => {
+    const pool = await opened({ size: 1 });
+    const seen = [];
+    const notice = session => session.query("DO $$ BEGIN RAISE NOTICE 'a'; NOTIFY handled; END $$");
+    pool.once('connect', client => {
+      client.onNotice = () => seen.push('notice');
+    });
+    await notice(pool);
+    await pool.connection(async client => {
+      client.onNotice = () => seen.push('own notice');
+      client.onNotification = () => seen.push('own notification');
+      await client.query('LISTEN handled');
+      await notice(client);
+    });
+    await notice(pool);
+    await pool.connection(async client => {
+      assert.equal(client.onNotification, undefined);
+      await client.query('LISTEN handled');
+      await notice(client);
+    });
+    assert.deepEqual(seen, ['notice', 'own notice', 'own notification', 'notice', 'notice']);
+  });
+
   it('ends at once what the function of connection() has left open: a cursor, a transaction, steps, a loop that listens', async () => {
     const ROWS = 'SELECT generate_series(1, 10000)';
     for (const [isReplaced, leave] of [
