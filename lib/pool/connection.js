@@ -202,7 +202,7 @@ class Connection {
       if (isTelling) known.answered(time);
     }
     if (this.isOpen) this.hasAnswered = true;
-    this.room = 0;
+    this.room &&= 0;
     if (this.#reads !== reads) this.#idle = idleTime();
     this.#reads = reads;
     this.since = now;

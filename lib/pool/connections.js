@@ -119,9 +119,9 @@ class Connections {
     return this.#count(each => each.isOpening && each.users === 1);
   }
 
-  /** Whether another connection will soon be open. */
+  /** Whether another connection will soon be open to queries. */
   #isGrowing(now) {
-    return this.#mayOpen || this.#all.some(each => each.isOpening && now - each.since < LATE_ATTEMPT);
+    return this.#mayOpen || this.#all.some(each => isNew(each) && now - each.since < LATE_ATTEMPT);
   }
 
   /** How many more connections owners may have. */

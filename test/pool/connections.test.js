@@ -4,7 +4,7 @@ const assert = require('node:assert/strict');
 const { AsyncLocalStorage } = require('node:async_hooks');
 const { tracingChannel } = require('node:diagnostics_channel');
 const { execFile } = require('node:child_process');
-const { once } = require('node:events');
+const { EventEmitter, once } = require('node:events');
 const net = require('node:net');
 const { Duplex, PassThrough } = require('node:stream');
 const { setImmediate: turn, setTimeout: sleep } = require('node:timers/promises');
@@ -18,6 +18,7 @@ const { FakeServer } = require('../support/connecting');
 const { afterTest, endAfterTest } = require('../support/hooks');
 const { ANSWER, GREETING, commandComplete, connected, held, message, sharedServer } = require('../support');
 const { table } = require('../rules/kit');
+const { onFrames } = require('../support/kit');
 const { heldTimers, opened, pass, until } = require('./pools');
 
 const idOf = async asked => (await asked).rows[0].id;
@@ -1574,31 +1575,86 @@ describe('The start of a pool', () => {
     assert.deepEqual(fake.texts, ['SELECT 2']);
   });
 
-  it('spreads its queries over connections that open in the same turn of the loop', async () => {
-    const sent = [];
-    const streams = [];
+  /**
+   * Servers without a network: what they say is read while they say it.
+   * @returns {{socket: function(): Duplex, servers: object[]}} each with the `texts` that it is asked, which it answers at once while it
+   *   `answers`, and `greet`
+   */
+  function local() {
+    const servers = [];
     const socket = () => {
-      const at = streams.length;
-      sent[at] = 0;
+      const input = new EventEmitter();
       const stream = new Duplex({
         read() {},
         write(chunk, encoding, callback) {
-          sent[at] += chunk.toString('latin1').split('SELECT $1').length - 1;
+          input.emit('data', chunk);
           callback();
         }
       });
-      streams.push(stream);
+      const names = new Map();
+      const server = { texts: [], answers: true, greet: () => stream.push(GREETING) };
+      let described;
+      onFrames(
+        input,
+        ({ type, body }) => {
+          const [first, second] = body.toString('latin1').split('\0');
+          if (type === '') return false;
+          if (type === 'P') {
+            names.set(first, second);
+            described = ANSWER.described();
+          }
+          if (type === 'B') server.texts.push(names.get(second));
+          if (!server.answers) return;
+          if (type === 'E') stream.push(Buffer.concat([described ?? ANSWER.bindComplete, commandComplete('SELECT 0')]));
+          if (type === 'E') described = undefined;
+          if (type === 'S') stream.push(ANSWER.ready);
+        },
+        true
+      );
+      servers.push(server);
       return stream;
     };
+    return { servers, socket };
+  }
+
+  it('spreads its queries over connections that open in the same turn of the loop', async () => {
+    const { servers, socket } = local();
     const pool = endAfterTest(new Pool({ user: 'me', sslmode: 'disable', socket }, { size: 3 }));
-    const asked = Array.from({ length: 6 }, (_, i) => pool.query(`SELECT $1::int AS a${i}`, [i]).catch(() => {}));
-    await until(() => streams.length === 3 && streams.every(stream => stream.readableFlowing));
+    const asked = Array.from({ length: 6 }, (_, i) => pool.query(`SELECT ${i}`));
+    await until(() => servers.length === 3);
     await turn();
-    for (const stream of streams) stream.push(GREETING);
-    await until(() => sent.reduce((sum, count) => sum + count) === 6);
-    assert.deepEqual(sent, [2, 2, 2]);
-    pool.destroy();
+    for (const server of servers) server.greet();
     await Promise.all(asked);
+    assert.deepEqual(
+      servers.map(({ texts }) => texts.length),
+      [2, 2, 2]
+    );
+  });
+
+  it('sends nothing behind a write while another connection becomes ready', async () => {
+    const { servers, socket } = local();
+    const pool = endAfterTest(new Pool({ user: 'me', sslmode: 'disable', socket }, { size: 2 }));
+    const asked = [pool.query('UPDATE one')];
+    await until(() => servers.length === 1);
+    await turn();
+    const [first] = servers;
+    first.greet();
+    await asked[0];
+    for (let i = 0; i < 99; i++) for (const text of ['SELECT', 'UPDATE one']) await pool.query(text);
+    first.answers = false;
+    const before = first.texts.length;
+    asked.push(
+      pool.query('UPDATE one').catch(() => {}),
+      pool.query('SELECT')
+    );
+    await until(() => servers.length === 2);
+    await turn();
+    servers[1].greet();
+    // In each turn of the promises between its first word and its first query.
+    for (let i = 0; i < 20; i++, await undefined) asked.push(pool.query('SELECT'));
+    await Promise.all(asked.slice(2));
+    assert.deepEqual(first.texts.slice(before), ['UPDATE one']);
+    pool.destroy();
   });
 
   it('limits a query that went with it by acquire_timeout and by its signal', async () => {
