@@ -2,8 +2,9 @@
 
 const assert = require('node:assert/strict');
 const { AsyncLocalStorage } = require('node:async_hooks');
+const { execFile } = require('node:child_process');
 const { once } = require('node:events');
-const { inspect } = require('node:util');
+const { inspect, promisify } = require('node:util');
 const { startProxy, startServer } = require('pg-test-fixtures');
 const { sharedServer } = require('../support');
 const pg = require('../../lib/pg');
@@ -182,6 +183,37 @@ describe('A client of quickgres/pg', () => {
     assert.equal((await ask()).fields.length, 2);
     await client.query('ROLLBACK');
     assert.equal((await client.query('SELECT FROM pg_prepared_statements')).rowCount, 0);
+  });
+
+  it('quotes names and texts as a tool that has only the client does', async () => {
+    const [name, text] = ['a"b', "it's \\"];
+    const { rows } = await client.query(`SELECT ${client.escapeLiteral(text)} AS ${client.escapeIdentifier(name)}`);
+    assert.deepEqual(rows, [{ [name]: text }]);
+  });
+
+  it('shows tracers whether a request runs', async () => {
+    assert.deepEqual(client.queryQueue, []);
+    const last = client.query('SELECT 1');
+    assert.equal(client.queryQueue.length, 1);
+    await last;
+    assert.deepEqual(client.queryQueue, []);
+  });
+
+  it('lets a program end with unref(), and not with ref()', async () => {
+    const run = async calls =>
+      (
+        await promisify(execFile)(process.execPath, [
+          '-e',
+          `const { Client } = require(${JSON.stringify(require.resolve('../../lib/pg'))});
+          const client = new Client(${JSON.stringify(server.url)});
+          client.connect().then(() => {
+            ${calls};
+            setTimeout(() => client.end().then(() => console.log('kept')), 100).unref();
+          });`
+        ])
+      ).stdout;
+    assert.equal(await run('client.unref()'), '');
+    assert.equal(await run('client.unref(); client.ref()'), 'kept\n');
   });
 
   it('reads values by parsers of its own, of a query, in binary, and tells what a parser throws', async () => {
