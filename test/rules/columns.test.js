@@ -568,6 +568,14 @@ describe('Columns', () => {
     assert.deepEqual((await repeated).objects[0].value, [1]);
   });
 
+  it('A result of commit() has its types, though its client is ended at once', async () => {
+    const client = endAfterTest(new Client(server.config));
+    await client.connect();
+    const committed = client.transaction(tx => tx.commit("SELECT '{1}'::age[] AS value"));
+    await client.end();
+    assert.deepEqual((await committed).objects[0].value, [1]);
+  });
+
   it("A question has no limits of the caller, and its limits are not the caller's", async () => {
     const client = endAfterTest(new Client(server.config));
     await client.connect();

@@ -485,13 +485,14 @@ class Pipeline {
     if (statements.disturbing === flight) statements.disturbing = undefined;
     if (statements.control === flight) statements.control = undefined;
     if (this.lastCancelled === flight) this.lastCancelled = undefined;
+    if (!repeats) {
+      if (!flight.internal) this.pending--;
+      flight.ready(); // what it asks for comes before what it has held
+    }
     if (flight.hold > 0) this.holds--;
     if (repeats) {
       flight.reset();
       this.#sendWaiting(flight);
-    } else {
-      if (!flight.internal) this.pending--;
-      flight.ready();
     }
     if (this.head?.givenUp) cancelHead(this);
     const { active } = this.scopes;
