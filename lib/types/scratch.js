@@ -53,6 +53,7 @@ async function connect(url, database) {
 async function runScript(url, database, { file, statements }) {
   const client = await connect(url, database);
   try {
+    await client.simpleQuery('SET standard_conforming_strings = on'); // as the file was divided
     for (let from = 0; from < statements.length; from += AHEAD) {
       const some = statements.slice(from, from + AHEAD);
       const answers = await Promise.allSettled(some.map(({ text }) => client.simpleQuery(text)));

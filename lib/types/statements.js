@@ -16,6 +16,9 @@ const BEYOND = [
   /^(?:grant|revoke|comment|security label) .*\b(on (?:database|parameter|tablespace|subscription)) (?!to |from |[,.])/
 ];
 
+/** What makes strings end elsewhere than here. */
+const BACKSLASHES = /^set (?:local |session )?standard_conforming_strings (?!(?:=|to) (?:on|true|yes|1) )/;
+
 /**
  * @typedef {object} Statement
  * @property {string} text
@@ -27,6 +30,7 @@ const BEYOND = [
 function wrongIn(text, words) {
   if (text[0] === '\\') return `${text.trim()} is a command of psql: leave it out`;
   if (copyDirection(text) === 'in') return 'COPY … FROM STDIN has data: leave it out, as pg_dump --schema-only does';
+  if (BACKSLASHES.test(words)) return "strings would end elsewhere: write E'…' for those with backslashes";
   const beyond = BEYOND.map(each => each.exec(words)?.[1]).find(Boolean);
   return beyond && `${beyond.toUpperCase()} reaches beyond the database: leave it out`;
 }

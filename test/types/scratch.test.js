@@ -209,6 +209,18 @@ describe('npx quickgres types --schema', () => {
       });
     });
 
+    it('if strings end elsewhere on the server', async () => {
+      await server.sql('ALTER SYSTEM SET standard_conforming_strings = off');
+      await server.sql('SELECT pg_reload_conf()');
+      program.write(
+        'strings.sql',
+        "CREATE TABLE strings (a text DEFAULT '\\', b int DEFAULT length('; SELECT 1/0; --'))"
+      );
+      program.write('app.js', "pool.query('SELECT b FROM strings')");
+      const { code, stderr } = await program.run(['--schema', 'strings.sql']);
+      assert.deepEqual([code, stderr], [0, '']);
+    });
+
     it('but for one that cannot be dropped: the command names it, and fails', async () => {
       program.write('one.sql', 'CREATE TABLE one (id int NOT NULL)');
       program.write('app.js', "pool.query('SELECT id FROM one')");

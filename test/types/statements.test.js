@@ -85,7 +85,14 @@ describe('The statements of a file', () => {
       'GRANT SET ON PARAMETER work_mem TO a': 'ON PARAMETER'
     }))
       assert.deepEqual(wrongIn(`${text};`), [`${what} reaches beyond the database: leave it out`]);
+    for (const value of ['= off', "TO 'off'", '= DEFAULT', 'TO 0'])
+      assert.match(
+        wrongIn(`SET LOCAL standard_conforming_strings ${value}; SELECT 1`)[0],
+        /^strings would end elsewhere/
+      );
     for (const text of [
+      'SET standard_conforming_strings = on;',
+      'SET SESSION standard_conforming_strings TO true',
       'CREATE TABLE database (tablespace int)',
       'GRANT SELECT ON TABLE database TO PUBLIC',
       'GRANT SELECT ON database TO a',
