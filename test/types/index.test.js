@@ -332,6 +332,20 @@ declare module 'quickgres' {
     assert.match(stderr, /ECONNREFUSED/);
   });
 
+  it('fails where the connection is lost while it asks for NULL, instead of counting all columns as nullable', async () => {
+    await session.simpleQuery(`CREATE FUNCTION lose() RETURNS event_trigger LANGUAGE plpgsql AS
+      'BEGIN IF current_query() ~ ''people'' THEN PERFORM pg_terminate_backend(pg_backend_pid()); END IF; END';
+      CREATE EVENT TRIGGER lose ON ddl_command_start WHEN TAG IN ('CREATE FUNCTION') EXECUTE FUNCTION lose()`);
+    program.write('app.ts', "pool.query('SELECT id FROM people')");
+    try {
+      const { code, stderr } = await program.run();
+      assert.deepEqual([code, stderr.trim().split('\n').length], [1, 1]);
+      assert.match(stderr, /terminating connection due to administrator command/);
+    } finally {
+      await session.simpleQuery('DROP EVENT TRIGGER lose; DROP FUNCTION lose()');
+    }
+  });
+
   it('warns where it may not ask for NULL, and gives types all the same', async () => {
     await session.query('CREATE ROLE reader LOGIN');
     await session.query('REVOKE TEMP ON DATABASE types FROM PUBLIC');

@@ -70,6 +70,11 @@ describe('The literals of a program', () => {
     assert.deepEqual(textsOf(`const X = '${longest}'; pool.query(´\${X}´); pool.query(´\${X}x´)`), [longest]);
   });
 
+  it('end with a string, a template or a regular expression that does not end', () => {
+    for (const end of ['"', "'", '´', '´${', '/[', "'\\\\"])
+      assert.deepEqual(textsOf(`pool.query('SELECT 1'); x = ${end}pool.query( SELECT 2 )`), ['SELECT 1'], end);
+  });
+
   it('are templates whose expressions are constants, which have a literal type as well', () => {
     const other =
       'export const BY_ID = ´SELECT ${COLUMNS} FROM t WHERE id = $1´ as const; const STRING = ´SELECT ${COLUMNS}´; pool.query(STRING)';

@@ -329,13 +329,18 @@ CALL p(); VACUUM a; SELECT set_config('search_path', '', false)`
     const running = program.start(['--watch', '--out', '.out/queries.d.ts']);
     const said = text => until(() => running.said.includes(text), `it does not say ${text}`);
     running.said = '';
-    running.child.stdout.on('data', text => (running.said += text));
+    for (const each of [running.child.stdout, running.child.stderr]) each.on('data', text => (running.said += text));
     try {
       await said('1 texts');
       program.write('app.js', "pool.query('SELECT 2 AS b')");
       await said('2 texts'); // it reads all when it begins, and then no more
       program.write('a/b/app.js', "pool.query('SELECT 1 AS a'); pool.query('SELECT 3 AS c')");
       await said('3 texts');
+      program.write('package.json', '{');
+      await said('package.json: '); // and goes on
+      program.write('package.json', '{}');
+      program.write('app.js', "pool.query('SELECT 2 AS b'); pool.query('SELECT 4 AS d')");
+      await said('4 texts');
     } finally {
       running.child.kill('SIGINT');
     }
