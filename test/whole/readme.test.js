@@ -39,7 +39,8 @@ const PLACES = {
   'installed archive': archived
 };
 
-const GlobalRequest = globalThis.Request;
+const { Request } = globalThis;
+const replaceRequest = value => Object.defineProperty(globalThis, 'Request', { value, configurable: true });
 
 describe('The documents', () => {
   let server, port, client, pool, web, folder;
@@ -66,18 +67,20 @@ describe('The documents', () => {
     await new Promise(resolve => web.listen(0, '127.0.0.1', resolve));
     // In a page, paths are relative to it.
     const base = `http://127.0.0.1:${web.address().port}`;
-    globalThis.Request = class extends Request {
-      constructor(url, init) {
-        super(typeof url === 'string' ? new URL(url, base) : url, init);
+    replaceRequest(
+      class extends Request {
+        constructor(url, init) {
+          super(typeof url === 'string' ? new URL(url, base) : url, init);
+        }
       }
-    };
+    );
     folder = fs.mkdtempSync(path.join(os.tmpdir(), 'readme-')); // for what the examples write
     process.chdir(folder);
   });
 
   after(async () => {
     process.chdir(home);
-    globalThis.Request = GlobalRequest;
+    replaceRequest(Request);
     fs.rmSync(folder, { recursive: true });
     web.close();
     web.closeAllConnections();
