@@ -17,7 +17,8 @@ class Use {
 
   /**
    * `early`: the connection with whose start it was sent. Such a one has `submitted`, to be called when it was
-   * submitted, and `error` if its connection could not be made and there will be no other. `link`: its place in a queue.
+   * submitted, and `error` if its connection could not be made and there will be no other.
+   * `link`: its place in a queue.
    * @param {'owner'|'query'} kind an owner has the connection to itself
    * @param {KnownText} [known] of a query
    */
