@@ -187,12 +187,13 @@ function answer(session, request, response, ...query) {
   const { status = response.statusCode, emptyStatus = status } = options;
   const isChosen = typeof as === 'string';
   if (as !== REPRESENTATIONS && !(isChosen && Object.hasOwn(TYPES, as))) checkOffered([as].flat());
-  const { form } = session; // quickgres/live has chosen by Accept, and sends pieces as they come
-  const isCompressed = compress && form === undefined;
-  const varying = VARYING[(isChosen && form === undefined ? 0 : 1) + (isCompressed ? 2 : 0)];
   const { method, headers } = request;
-  const chosen =
-    form ?? (isChosen ? as : representationFor(headers.accept, as, as === REPRESENTATIONS ? 'protocol' : ''));
+  const { otherwise = session } = session; // what quickgres/live asks if Accept does not name it
+  const isLive = otherwise !== session && representationFor(headers.accept, ['live'], 'live') !== undefined;
+  const isCompressed = compress && !isLive; // live pieces are sent as they come
+  const varying = VARYING[(isChosen && otherwise === session ? 0 : 1) + (isCompressed ? 2 : 0)];
+  const named = isChosen ? as : representationFor(headers.accept, as, as === REPRESENTATIONS ? 'protocol' : '');
+  const chosen = isLive ? 'live' : named;
   const type = TYPES[chosen];
   if (chosen === undefined) {
     const list = method === 'HEAD' ? undefined : as.map(name => `${TYPES[name]}\n`).join('');
@@ -203,7 +204,8 @@ function answer(session, request, response, ...query) {
   const own = { type, status, emptyStatus, encoding, stallTimeout: options.stall_timeout, varying };
   const plain = { ...options, as: chosen === 'csv' ? new Csv(options.formulas === 'escape') : chosen };
   for (const name of OWN_OPTIONS) delete plain[name];
-  return session.queryTo(new ResponseTarget(request, response, own), ...statement, plain);
+  const asked = isLive ? session : otherwise;
+  return asked.queryTo(new ResponseTarget(request, response, own), ...statement, plain);
 }
 
 function answerWeb(session, request, ...query) {

@@ -9,7 +9,7 @@ const { copyDirection, throwIfAborted, watchSignal } = require('../core/pipeline
 const { respond } = require('../http');
 const { follower } = require('./follow');
 const { Held } = require('./held');
-const { Reader, TYPE } = require('./reader');
+const { Reader } = require('./reader');
 const { Result } = require('./result');
 const { turns } = require('./turns');
 
@@ -29,9 +29,6 @@ const checkFrom = least => checkNumber(`a number from ${least}`, given => given 
 const CHECKS = Object.fromEntries(
   Object.keys(DEFAULTS).map(name => [name, checkFrom(/^(?:interval|max_lifetime)$/.test(name) ? 0 : 1)])
 );
-
-const headerOf = (request, name, headers = request?.headers) =>
-  (typeof headers?.get === 'function' ? headers.get(name) : headers?.[name]) ?? '';
 
 /** Seconds after which a page that was refused for want of memory may ask again. */
 const RETRY_AFTER = 5;
@@ -86,11 +83,9 @@ class Live extends EventEmitter {
     if (!Array.isArray(tags) || !tags.every(tag => typeof tag === 'string'))
       throw new TypeError('tags must be an array of strings');
     const session = settings === undefined ? this.#session : this.#session.with(settings);
-    if (!headerOf(request, 'accept').toLowerCase().includes(TYPE))
-      return respond(session, ...place, text, values, plain);
-    // `respond` decides the headers and makes the target, as for a ResponseCache, which is no Session either.
+    // `respond` chooses by Accept, decides the headers and makes the target, as for a ResponseCache.
     const results = {
-      form: 'live',
+      otherwise: session,
       queryTo: (target, ...asked) => this.#show(target, session, [...new Set(tags)], ...asked)
     };
     return respond(results, ...place, text, values, plain);

@@ -129,4 +129,4 @@ class Reader {
   }
 }
 
-module.exports = { Reader, TYPE };
+module.exports = { Reader };

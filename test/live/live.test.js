@@ -15,6 +15,7 @@ const { Channels } = require('../../lib/core/listen');
 const { Live } = require('../../lib/live');
 const { Pool } = require('../../lib/pool');
 const { sql } = require('../../lib/sql');
+const { table } = require('../rules/kit');
 const { connected, sharedServer } = require('../support');
 const { gc } = require('../support/gc');
 const { afterTest, shorten } = require('../support/hooks');
@@ -52,11 +53,30 @@ describe('Live', () => {
     assert.deepEqual(await reader.next(), ['D 9 i', 's']);
   });
 
-  it('is asked for by a media type in any case', async () => {
-    const { port } = await serving();
-    const reader = await reading(port, { accept: TYPE.toUpperCase() });
-    assert.equal((await reader.next()).at(-1), 's');
-  });
+  table(
+    'Accept asks for it or not',
+    {
+      type: {
+        'in any case': [TYPE.toUpperCase(), true],
+        'with a weight, beside others': [`text/csv, ${TYPE};q=0.1, */*`, true],
+        'whose weight is 0': [`${TYPE};q=0, */*`, false],
+        'that is a parameter of another one': [`text/csv;profile="${TYPE}"`, false],
+        'that begins as its name does': [`${TYPE}2, */*`, false],
+        'that is a wildcard': ['application/*', false]
+      }
+    },
+    async ([accept, isLive]) => {
+      const { url } = await serving({
+        handler: (request, response, live) => live.respond(request, response, ALL, [], { as: 'csv' })
+      });
+      const { headers, body } = await fetch(url, { headers: { accept } });
+      await body.cancel();
+      assert.deepEqual(
+        [headers.get('content-type'), headers.get('vary')],
+        isLive ? [TYPE, 'Accept'] : ['text/csv; charset=utf-8', 'Accept, Accept-Encoding']
+      );
+    }
+  );
 
   it('begins anew with other columns', async () => {
     const { port, change } = await serving({
