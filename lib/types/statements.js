@@ -13,7 +13,10 @@ const OF_DUMPS = /^\\(?:un)?restrict[ \t]+\w+[ \t\r]*$/;
 const BEYOND = [
   /^((?:create|alter|drop) (?:database|tablespace|subscription)) /,
   /^(drop (?:group|role|user(?! mapping ))|(?:drop|reassign) owned|alter system|prepare transaction) /,
-  /^(?:grant|revoke|comment|security label) .*\b(on (?:database|parameter|tablespace|subscription)) (?!to |from |[,.])/
+  /^(?:grant|revoke|comment|security label) .*\b(on (?:database|parameter|tablespace|subscription)) (?!to |from |[,.])/,
+  /^alter (?:role|user) .*(in database) /,
+  /^(?:delete from|(?:insert|merge) into|update) (?:only )?(?:pg_catalog \. )?(pg_(?:auth|database|db_role|tablesp)\w*) /,
+  /^copy .*(to ''|(?:from|to) program) /
 ];
 
 /** What makes strings end elsewhere than here. */
@@ -75,7 +78,7 @@ function statementsOf(text) {
       add(start);
       continue;
     }
-    if (words.length < 200) words += `${value} `;
+    if (depth === 0 && words.length < 2000) words += `${value} `;
     if (value === '(') depth++;
     else if (value === ')') depth = Math.max(0, depth - 1);
     else if (kind === 'word' && depth === 0 && previous !== 'as' && previous !== '.' && ROUTINE.test(words)) {

@@ -221,11 +221,20 @@ describe('npx quickgres types --schema', () => {
       assert.deepEqual([code, stderr], [0, '']);
     });
 
+    it('and runs no statement that stands behind another one for the server alone', async () => {
+      const divided = "SET work_mem = '1MB'; CREATE TABLE hidden (id int)";
+      const scripts = [{ file: 'a.sql', statements: [{ text: divided, line: 7 }] }];
+      await assert.rejects(
+        withDatabase(server.url, scripts, () => {}),
+        /^Error: a\.sql:7 - cannot insert multiple commands into a prepared statement/
+      );
+    });
+
     it('but for one that cannot be dropped: the command names it, and fails', async () => {
       program.write('one.sql', 'CREATE TABLE one (id int NOT NULL)');
       program.write('app.js', "pool.query('SELECT id FROM one')");
       const keep = "UPDATE pg_database SET datistemplate = $1 WHERE datname LIKE 'quickgres%'";
-      program.write('keep.sql', keep.replace('$1', 'true'));
+      program.write('keep.sql', `DO $$ BEGIN ${keep.replace('$1', 'true')}; END $$`);
       const { code, stdout, stderr } = await program.run(['--schema', 'one.sql', '--schema', 'keep.sql']);
       const [{ datname }] = await databases();
       await server.sql(keep.replace('$1', 'false'));

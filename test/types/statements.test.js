@@ -82,7 +82,17 @@ describe('The statements of a file', () => {
       'REASSIGN OWNED BY a TO b': 'REASSIGN OWNED',
       'DROP OWNED BY a': 'DROP OWNED',
       'DROP ROLE IF EXISTS a': 'DROP ROLE',
-      'GRANT SET ON PARAMETER work_mem TO a': 'ON PARAMETER'
+      'GRANT SET ON PARAMETER work_mem TO a': 'ON PARAMETER',
+      [`GRANT ${'CONNECT, '.repeat(100)}TEMP ON DATABASE shop TO a`]: 'ON DATABASE',
+      "ALTER ROLE a IN DATABASE shop SET search_path = ''": 'IN DATABASE',
+      'ALTER USER ALL IN DATABASE shop RESET ALL': 'IN DATABASE',
+      "UPDATE pg_database SET datistemplate = true WHERE datname = 'shop'": 'PG_DATABASE',
+      'DELETE FROM ONLY pg_catalog.pg_authid': 'PG_AUTHID',
+      'INSERT INTO pg_catalog . pg_db_role_setting VALUES (1)': 'PG_DB_ROLE_SETTING',
+      "COPY t TO '/t'": "TO ''",
+      [`COPY (SELECT ${'a, '.repeat(100)} b) TO E'/t' WITH (FORMAT csv)`]: "TO ''",
+      'COPY t (a) TO PROGRAM $$cat$$ CSV': 'TO PROGRAM',
+      "copy t from program 'cat'": 'FROM PROGRAM'
     }))
       assert.deepEqual(wrongIn(`${text};`), [`${what} reaches beyond the database: leave it out`]);
     for (const value of ['= off', "TO 'off'", '= DEFAULT', 'TO 0'])
@@ -101,6 +111,11 @@ describe('The statements of a file', () => {
       'DROP USER MAPPING FOR a SERVER b',
       "COMMENT ON TABLE a IS 'on database x'",
       'COPY t TO STDOUT',
+      "COPY (SELECT 1 FROM program) TO STDOUT (NULL 'x')",
+      "COPY program FROM '/t'",
+      'UPDATE pg_class_notes SET a = 1',
+      'UPDATE a.pg_database SET a = 1',
+      'ALTER ROLE a SET search_path = x',
       "DO $$BEGIN EXECUTE 'DROP DATABASE x'; END$$",
       'ALTER TABLE a SET TABLESPACE b'
     ])
