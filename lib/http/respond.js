@@ -76,9 +76,7 @@ class ResponseTarget extends Target {
     const { given: response } = this;
     const { type, encoding, varying } = this.#options;
     const status = this.#statusOf(rowCount);
-    const headers = {};
-    const vary = varyOf(response, varying);
-    if (vary !== '') headers.vary = vary;
+    const headers = headersOf(response, varying);
     let isCompressed = false;
     if (!BODILESS.has(status)) {
       if (!response.hasHeader('content-type')) headers['content-type'] = type;
@@ -89,7 +87,7 @@ class ResponseTarget extends Target {
         !response.hasHeader('content-encoding') &&
         !/\bno-transform\b/i.test(response.getHeader('cache-control'));
       if (isCompressed) Object.assign(headers, { 'content-encoding': encoding, ...weakened(response) });
-      else if (length < Infinity) headers['content-length'] = length;
+      else if (length < Infinity && !response.hasHeader('trailer')) headers['content-length'] = length;
     }
     response.writeHead(status, headers);
     if (isCompressed) this.#compress(encoding);
@@ -144,24 +142,27 @@ function check(response, options) {
     throw new TypeError("formulas must be 'keep' or 'escape'");
 }
 
-/** @returns {string} the Vary header with the fields added */
-function varyOf(response, fields) {
+/** How long a body is. */
+const FRAMING = ['content-length', 'transfer-encoding'];
+
+/** @returns {object} the Vary header with the fields added. Headers that the handler has set for another body are removed. */
+function headersOf(response, fields) {
+  for (const name of FRAMING) if (response.hasHeader(name)) response.removeHeader(name);
   const before = String(response.getHeader('vary') ?? '')
     .split(',')
     .map(field => field.trim())
     .filter(Boolean);
   const known = new Set(before.map(field => field.toLowerCase()));
   const missing = known.has('*') ? [] : fields.filter(field => !known.has(field.toLowerCase()));
-  return [...before, ...missing].join(', ');
+  const vary = [...before, ...missing].join(', ');
+  return vary === '' ? {} : { vary };
 }
 
 /** The options that queryTo does not have. */
 const OWN_OPTIONS = ['status', 'emptyStatus', 'compress', 'formulas'];
 
 function answerAlone(response, varying, status, type, body) {
-  const headers = {};
-  const vary = varyOf(response, varying);
-  if (vary !== '') headers.vary = vary;
+  const headers = headersOf(response, varying);
   if (type !== undefined) headers['content-type'] = type;
   response.writeHead(status, headers);
   response.end(body);

@@ -12,6 +12,7 @@ const { Client } = require('../..');
 const { ResponseCache } = require('../../lib/cache');
 const { respond } = require('../../lib/http');
 const { Pool } = require('../../lib/pool');
+const { table } = require('../rules/kit');
 const { activity, connected, sharedServer } = require('../support');
 const { LARGE, cached, direct, get, serving } = require('./serving');
 const { until } = require('../support/kit');
@@ -85,6 +86,54 @@ describe('respond', () => {
       assert.deepEqual(JSON.parse(body), { a: 5 });
     });
   });
+
+  table(
+    'ends each body where it ends, so that the next answer of the connection is whole, whatever the handler has set',
+    {
+      header: {
+        'a shorter length': ['content-length', '3'],
+        'a longer length': ['content-length', '10000000'],
+        'a transfer encoding': ['transfer-encoding', 'chunked'],
+        'a trailer': ['trailer', 'x-rows']
+      },
+      body: {
+        small: [SMALL, { accept: 'text/csv' }, 200],
+        compressed: ["SELECT repeat('x', 5000)", { accept: 'text/csv', 'accept-encoding': 'gzip' }, 200],
+        streamed: [LARGE, { accept: 'text/csv' }, 200],
+        'streamed and compressed': [LARGE, { accept: 'text/csv', 'accept-encoding': 'br' }, 200],
+        'not acceptable': [SMALL, { accept: 'image/png' }, 406],
+        none: [SMALL, { accept: 'text/csv' }, 204],
+        'that of HEAD': [SMALL, { accept: 'text/csv' }, 200, 'HEAD']
+      }
+    },
+    async ([name, value], [text, headers, status, method]) => {
+      const client = await connected();
+      const agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
+      const handler = (request, response) => {
+        response.setHeader(name, value);
+        return respond(client, request, response, text, [], status === 204 ? { status } : {});
+      };
+      await serving(handler, async (port, errors) => {
+        const first = await get(port, headers, { agent, method });
+        const second = await get(port, headers, { agent, method });
+        agent.destroy();
+        assert.deepEqual([first.status, second.status, errors], [status, status, []]);
+        const { [first.headers['content-encoding']]: decompress = String } = DECOMPRESS;
+        const [body, again] = [first, second].map(answer => String(decompress(answer.body)));
+        assert.ok(body === again);
+        const rows = { [SMALL]: 'a\n1\n', [LARGE]: /^i,md5\n(?:\d+,\w{32}\n){20000}$/ }[text] ?? /^repeat\nx{5000}\n$/;
+        const expected = status === 406 ? /^application\/x-postgresql\n/ : status === 204 || method ? '' : rows;
+        if (typeof expected === 'string') assert.equal(body, expected);
+        else assert.match(body, expected);
+        assert.ok(!('content-length' in first.headers && 'transfer-encoding' in first.headers));
+      });
+    },
+    {
+      'a trailer, none': 'a trailer comes with a body',
+      'a trailer, that of HEAD': 'likewise',
+      'a trailer, not acceptable': 'likewise'
+    }
+  );
 
   for (const encoding of ['br', 'gzip', 'deflate']) {
     it(`compresses with ${encoding} when the request allows it`, async () => {
