@@ -151,6 +151,7 @@ const copySlot = (client, from, to) =>
 async function* follow(config, names, options, signal) {
   const publications = names.map(quoted).join().replaceAll("'", "''");
   let client,
+    isBehind = false, // changes were missed, which the loop has not told
     isFirst = true;
   signal.addEventListener('abort', () => setImmediate(() => client?.destroy()));
   for (let pause = FIRST_PAUSE; ; pause = Math.min(2 * pause, LONGEST_PAUSE)) {
@@ -164,11 +165,13 @@ async function* follow(config, names, options, signal) {
       const unknown = types.unknownIn(decode);
       if (unknown.length > 0) await learn(config, types, { names: unknown }, signal);
       if (rows.hasNames(decode)) types.decodersOf(decode, false); // throws for a name that is no type
+      isBehind ||= !isThere && !isFirst; // also if the answer to createSlot is lost
+      // A slot lasts only after its snapshot was read: otherwise a loss in between would lose the snapshot.
+      const isTemporary = slot === temporary || snapshot !== undefined;
+      const made = isThere || (await createSlot(client, isTemporary ? `${temporary} TEMPORARY` : slot));
+      if (isBehind) yield { type: 'missed' };
+      isBehind = false;
       if (!isThere) {
-        // A slot lasts only after its snapshot was read: otherwise a loss in between would lose the snapshot.
-        const isTemporary = slot === temporary || snapshot !== undefined;
-        const made = await createSlot(client, isTemporary ? `${temporary} TEMPORARY` : slot);
-        if (!isFirst) yield { type: 'missed' };
         if (snapshot !== undefined) await readSnapshot({ ...config, decode }, made, snapshot, signal);
         if (isTemporary && slot !== temporary) await copySlot(client, temporary, slot);
       }

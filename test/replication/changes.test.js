@@ -367,6 +367,30 @@ describe('changes', function () {
     assert.deepEqual(await take(each, 1), [{ type: 'missed' }]);
   });
 
+  it('says that changes were missed if the answer was lost with which its lasting slot was made anew', async () => {
+    const each = loop({ slot: 'audit' }, { ...server.config, host: proxy.host, port: proxy.port });
+    const { taken } = await begin(each);
+    await insert(1);
+    await taken;
+    const next = take(each, 2);
+    proxy.refuse();
+    proxy.cut();
+    await until(async () => (await slots('WHERE active')).length === 0);
+    await server.sql("SELECT pg_drop_replication_slot('audit')");
+    await writer.transaction(async tx => {
+      await tx.query('INSERT INTO items (id) VALUES (2)');
+      proxy.accept();
+      const waiting = "SELECT 1 FROM pg_stat_activity WHERE wait_event = 'transactionid'"; // for the end of this one
+      await until(async () => (await server.sql(waiting)).length === 1);
+      proxy.stall();
+    });
+    await until(async () => (await slots('WHERE NOT active')).length === 1);
+    proxy.cut();
+    proxy.resume();
+    await insert(3, 4);
+    assert.deepEqual(ids(await next), ['missed', 3]);
+  });
+
   it('rejects for a publication that is dropped', async () => {
     await server.sql('CREATE PUBLICATION short FOR TABLE items');
     const each = loop({ publication: ['pub', 'short'], slot: 'audit' });
