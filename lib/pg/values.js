@@ -57,13 +57,19 @@ function dateText(date) {
 const prepareElements = values =>
   Array.from(values, each => (Array.isArray(each) ? prepareElements(each) : prepareValue(each)));
 
+/** PostgreSQL has one empty array, whose text is an object for json, where pg's `{{},{}}` is an error. */
+function listText(list) {
+  const text = array(prepareElements(list));
+  return text === '{}' && list.length > 0 ? '{\f}' : text;
+}
+
 /** @param {object[]} seen the objects whose `toPostgres` has led here */
 function convert(value, seen) {
   if (value === null || value === undefined) return null;
   if (typeof value !== 'object') return value.toString();
   if (ArrayBuffer.isView(value)) return Buffer.isBuffer(value) ? value : bytesOf(value);
   if (isDate(value)) return dateText(value);
-  if (Array.isArray(value)) return array(prepareElements(value));
+  if (Array.isArray(value)) return listText(value);
   if (typeof value.toPostgres !== 'function') return JSON.stringify(value);
   if (seen.includes(value)) throw new Error(`circular reference detected while preparing "${value}" for query`);
   return convert(value.toPostgres(prepareValue), [...seen, value]);

@@ -15,7 +15,7 @@ const BEYOND = [
   /^(drop (?:group|role|user(?! mapping ))|(?:drop|reassign) owned|alter system|prepare transaction) /,
   /^(?:grant|revoke|comment|security label) .*\b(on (?:database|parameter|tablespace|subscription)) (?!to |from |[,.])/,
   /^alter (?:role|user) .*(in database) /,
-  /^(?:delete from|(?:insert|merge) into|update) (?:only )?(?:pg_catalog \. )?(pg_(?:auth|database|db_role|tablesp)\w*) /,
+  /^(?:delete from|(?:insert|merge) into|update) (?:only )?(?:pg_catalog \. )?(pg_(?:auth|database|db_role|table)\w*) /,
   /^copy .*(to ''|(?:from|to) program) /
 ];
 
