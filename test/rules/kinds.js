@@ -113,6 +113,25 @@ const KINDS = {
   'a Proxy of a list': ['int[]', G => new Proxy(G.Array.of(1, 2), {}), '{1,2}'],
   'a SharedArrayBuffer': ['bytea', G => new G.SharedArrayBuffer(1), /SharedArrayBuffer: pass Buffer\.from\(value\)/],
   'bytes of a SharedArrayBuffer': ['bytea', G => new G.Uint8Array(new G.SharedArrayBuffer(2)), '\\x0000'],
+  'bytes whose memory has gone to another thread': [
+    'bytea',
+    G => {
+      const bytes = new G.Uint8Array([1]);
+      structuredClone(bytes, { transfer: [bytes.buffer] });
+      return bytes;
+    },
+    /detached/
+  ],
+  'bytes behind the end of a memory that has shrunk': [
+    'bytea',
+    G => {
+      const memory = new G.ArrayBuffer(2, { maxByteLength: 2 });
+      const bytes = new G.Uint8Array(memory, 1, 1);
+      memory.resize(1);
+      return bytes;
+    },
+    /detached|out-of-bounds/
+  ],
   'a BigInt64Array': ['int8[]', G => new G.BigInt64Array(1), /BigInt64Array: pass \[\.\.\.value\] as an array/],
   undefined: ['text', () => undefined, /undefined: pass null for NULL/],
   'a function': ['text', G => new G.Function(), /a function: call it/],

@@ -69,7 +69,7 @@ function isoText(text, what) {
   const [, digits, rest] = /^([-+]?\d+)(-.*)$/.exec(text);
   const year = Number(digits);
   if (year < -4713 || (year === -4713 && rest < '-11-24'))
-    throw invalid(`${what} is before 24 November 4714 BC, where the dates of PostgreSQL begin`, '22008');
+    throw invalid(`${what} is before 24 November 4714 BC, the first date of PostgreSQL`, '22008');
   return inYear(year, rest);
 }
 
@@ -122,14 +122,15 @@ const TEXTS = {
     const text = value.toString();
     // PostgreSQL takes no sign in front of P.
     return text.startsWith('-') ? text.slice(1).replace(/\d+(?:\.\d+)?/g, '-$&') : text;
-  },
-  'Temporal.PlainYearMonth': (value, what) =>
-    refuse(what, value, 'pass String(value), or value.toPlainDate({ day: 1 })'),
-  'Temporal.PlainMonthDay': (value, what) =>
-    refuse(what, value, 'pass String(value), or value.toPlainDate({ year: 2000 })')
+  }
 };
 
 for (const name of ['Instant', 'PlainDate', 'PlainDateTime', 'PlainTime']) TEXTS[`Temporal.${name}`] = temporalText;
+for (const [name, rest] of Object.entries({ YearMonth: 'day: 1', MonthDay: 'year: 2000' }))
+  TEXTS[`Temporal.Plain${name}`] = (value, what) =>
+    refuse(what, value, `pass String(value), or value.toPlainDate({ ${rest} })`);
+
+const AS_BYTES = 'Buffer.from(value.buffer, value.byteOffset, value.byteLength)';
 
 /** What to write in place of a value that is not supported, by its tag. JSON would lose these values. */
 const HINTS = {
@@ -140,11 +141,10 @@ const HINTS = {
   RegExp: 'pass value.source',
   ArrayBuffer: 'pass Buffer.from(value)',
   SharedArrayBuffer: 'pass Buffer.from(value)',
-  DataView: 'pass Buffer.from(value.buffer, value.byteOffset, value.byteLength)'
+  DataView: `pass ${AS_BYTES}`
 };
 for (const name of ['Number', 'String', 'Boolean', 'BigInt']) HINTS[name] = 'pass value.valueOf()';
-const OF_NUMBERS =
-  'pass [...value] as an array, or Buffer.from(value.buffer, value.byteOffset, value.byteLength) as bytes';
+const OF_NUMBERS = `pass [...value] as an array, or ${AS_BYTES} as bytes`;
 const OF_OBJECT = 'pass String(value) as text, or { ...value } as JSON';
 
 /** @returns {string} what to write in place of a value */
@@ -181,6 +181,16 @@ function jsonText(value, what) {
 function refuseLost(value, what) {
   if (typeof value !== 'object' || typeof value?.toJSON === 'function') return;
   if (HINTS[tagOf(value)] !== undefined || ArrayBuffer.isView(value)) refuse(what, value);
+}
+
+/** @returns {Uint8Array} throws a TypeError for one whose memory has gone to another thread, which seems to be empty */
+function bytesOf(value, what) {
+  try {
+    value.at(0);
+  } catch (error) {
+    refuse(what, value, error.message);
+  }
+  return value;
 }
 
 /** @returns {string|undefined} the text of an object which is no JSON, list or bytes */
@@ -261,8 +271,8 @@ function itemsOf(list, what, level) {
 function itemOf(value, list, index, level) {
   if (typeof value === 'bigint') return { array: `${value}`, wrong: NO_BIGINT };
   if (isList(value)) return value[ITEMS];
-  if (isBytes(value)) return { array: `"\\${hexText(value)}"`, wrong: NO_BYTES };
   const what = level > DIMENSIONS ? list : `${list}[${index}]`;
+  if (isBytes(value)) return { array: `"\\${hexText(bytesOf(value, what))}"`, wrong: NO_BYTES };
   if (Array.isArray(value)) return itemsOf(value, what, level + 1);
   const text = typeof value === 'object' ? objectText(value, what) : textOf(value, what);
   if (text?.length === 24 && value.toJSON === toJSON) return text; // JSON.stringify would make it once more
@@ -308,7 +318,8 @@ function listText(list, isJson, what) {
 /** @returns {string|Uint8Array|List|null} a value as it is sent; bytes are not copied */
 function readValue(value, what) {
   if (Array.isArray(value)) return new List(value, what);
-  return value === null || isBytes(value) || isList(value) ? value : textOf(value, what);
+  if (isBytes(value)) return bytesOf(value, what);
+  return value === null || isList(value) ? value : textOf(value, what);
 }
 
 /** @param {function(*): *} [keep] makes a value that does not change */

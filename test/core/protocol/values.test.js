@@ -335,7 +335,7 @@ describe('A Date as a value', () => {
     for (const date of [at(-4713, 10, 23), at(-10000), new Date(-8.64e15)])
       assert.throws(() => textOf(date, 'it'), {
         name: 'TypeError',
-        message: 'it is before 24 November 4714 BC, where the dates of PostgreSQL begin'
+        message: 'it is before 24 November 4714 BC, the first date of PostgreSQL'
       });
   });
 
