@@ -222,7 +222,9 @@ function answerWeb(session, request, ...query) {
   );
   const unwatch = signal && watchSignal(signal, error => response.destroy(error));
   written.catch(() => {}).finally(unwatch);
-  return Promise.race([response.begun, written]);
+  // A live result only resolves if its reader leaves before the first byte.
+  const unbegun = written.then(() => Promise.reject(response.errored));
+  return Promise.race([response.begun, unbegun]);
 }
 
 /** Chooses the kind of response. */

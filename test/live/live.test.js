@@ -513,6 +513,18 @@ describe('Live', () => {
     assert.deepEqual(await plain.json(), [{ id: 1, name: 'a' }]);
   });
 
+  it('rejects if the signal of a WHATWG Request aborts before the first byte, as respond does', async () => {
+    const { live } = await serving();
+    for (const accept of [TYPE, 'application/json']) {
+      const controller = new AbortController();
+      const request = new Request('http://localhost/', { headers: { accept }, signal: controller.signal });
+      const answer = live.respond(request, ALL);
+      controller.abort();
+      await assert.rejects(answer, { name: 'AbortError' }, accept);
+    }
+    await until(() => live.size === 0);
+  });
+
   it('keeps a WHATWG Request until the reader leaves, since its signal would not abort otherwise', async () => {
     const { live } = await serving();
     v8.setFlagsFromString('--expose-gc');
