@@ -144,15 +144,14 @@ function parse(text, name) {
 /** Checks a config alone: the environment may still change. @throws {TypeError} */
 const checkConfig = config => read(config).texts.forEach(parse);
 
+const FORMS = 'connect takes (port, host, ssl) or (socketPath), not';
+
 /** @returns {object} the arguments of `connect()` as a config */
 function connectArguments({ port, host, ssl }) {
   const hint = typeof port === 'function' ? 'it returns a promise' : 'the config goes to new Client(config)';
-  check(
-    port === null || !['object', 'function'].includes(typeof port),
-    `connect takes (port, host, ssl) or (socketPath), not ${kindOf(port)}: ${hint}`
-  );
+  check(port === null || !['object', 'function'].includes(typeof port), `${FORMS} ${kindOf(port)}: ${hint}`);
   const isPath = typeof port === 'string' && !/^\d+$/.test(port);
-  check(!isPath || host === undefined, 'connect takes (port, host, ssl) or (socketPath), not a host first');
+  check(!isPath || host === undefined, `${FORMS} a host first`);
   check(host === undefined || typeof host === 'string', `host must be a string, not ${kindOf(host)}`);
   return isPath ? { host: port.startsWith('@') ? port : path.resolve(port), ssl } : { port, host, ssl };
 }
@@ -179,7 +178,9 @@ function fromObject(config) {
   const texts = text ? later.conninfo.parse(String(text)) : new Map();
   const parameters = Object.create(null);
   const own = {};
-  for (const key of Object.keys(config)) {
+  const keys = Object.keys(config);
+  NAMES.forEach(name => check(!(name in config) || keys.includes(name), `${name} is inherited or hidden`));
+  for (const key of keys) {
     const value = config[key];
     if (key === 'connectionString' || value === undefined || value === null || value === '') continue;
     const name = key === 'database' ? 'dbname' : key;
@@ -198,14 +199,13 @@ function fromObject(config) {
     }
     const isFlag = option && typeof value === 'boolean';
     check(!isFlag || FLAGS.includes(name), `${key} must be a string or a number, not a boolean`);
-    const text = String(isFlag ? +value : value);
-    if ((texts.get(name) ?? text) !== text)
-      throw new TypeError(
-        `${key} is given twice, with different values: remove one` +
-          (config.connectionString ? ', here or in connectionString' : '')
-      );
-    if (option) texts.set(name, text);
-    else parameters[name] = text;
+    const given = String(isFlag ? +value : value);
+    check(
+      (texts.get(name) ?? given) === given,
+      `${key} is given twice, with different values: remove one${text ? ', here or in connectionString' : ''}`
+    );
+    if (option) texts.set(name, given);
+    else parameters[name] = given;
   }
   return { texts, parameters, own };
 }
@@ -276,7 +276,7 @@ function userName() {
   try {
     return later.os.userInfo().username;
   } catch {
-    throw new TypeError('user must be given, as the operating system has no name for this one');
+    throw new TypeError('user must be given: the operating system has no name for it');
   }
 }
 

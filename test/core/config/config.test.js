@@ -443,6 +443,23 @@ describe('an object', () => {
     assert.equal(Object.getPrototypeOf({}), Object.prototype);
   });
 
+  it('is refused if a part of it would be left out, since it would be that of another server', () => {
+    class Shop {
+      get host() {
+        return 'shop';
+      }
+    }
+    for (const config of [
+      Object.create({ host: 'shop' }),
+      Object.create({ host: 'shop' }, { port: { value: 1, enumerable: true } }),
+      Object.defineProperty({ user: 'u' }, 'host', { value: 'shop' }),
+      new Shop()
+    ])
+      assert.throws(() => read(config), { name: 'TypeError', message: 'host is inherited or hidden' });
+    assert.equal(read(Object.assign(new (class Other {})(), { host: 'h', user: 'u' })).hosts[0].host, 'h');
+    assert.equal(read(Object.freeze(Object.assign(Object.create(null), { host: 'h', user: 'u' }))).hosts[0].host, 'h');
+  });
+
   it('cannot set another encoding under any spelling', () => {
     assert.equal(read({ client_encoding: 'utf-8' }).parameters.client_encoding, 'UTF8');
     for (const config of [{ client_encoding: 'latin1' }, 'client_encoding=latin1']) {
