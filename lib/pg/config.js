@@ -74,6 +74,16 @@ function hide(object, values) {
   return object;
 }
 
+/** @returns {object} what a config has, also what its class or another object gives it, and what it hides */
+function allOf(config) {
+  const all = {};
+  for (let each = config; each; each = Object.getPrototypeOf(each)) {
+    if (each !== config && Object.getPrototypeOf(each) === null) break; // Object.prototype
+    for (const name of Object.getOwnPropertyNames(each)) if (name !== 'constructor') all[name] ??= config[name];
+  }
+  return Object.assign(all, config);
+}
+
 /** A config, completed from the environment and `defaults`: the `connectionParameters` of a client. */
 class ConnectionParameters {
   /**
@@ -82,8 +92,7 @@ class ConnectionParameters {
    * @throws {TypeError} for an invalid connection string
    */
   constructor(config) {
-    // A config may hide these.
-    const given = typeof config === 'string' ? {} : { ...config, password: config?.password, ssl: config?.ssl };
+    const given = typeof config === 'string' ? {} : allOf(config);
     const mode = modeOfConfig(given);
     const text = typeof config === 'string' ? config : given.connectionString;
     const said = typeof config === 'string' || text ? parse(text) : {};

@@ -36,6 +36,28 @@ describe('The config of quickgres/pg', () => {
     })
   );
 
+  it('has what it inherits or hides, as for pg: it was that of the default server', () => {
+    class Shop {
+      #host = 'shop';
+      port = 7;
+      get host() {
+        return this.#host;
+      }
+      get password() {
+        return 'p';
+      }
+    }
+    const names = ['host', 'port', 'user', 'password'];
+    const hidden = Object.defineProperties({ port: 7 }, { host: { value: 'shop' }, password: { value: 'p' } });
+    for (const config of [
+      Object.assign(new Shop(), { user: 'me' }),
+      Object.create({ host: 'shop', port: 7, user: 'me', password: 'p' }),
+      Object.assign(Object.create(hidden), { user: 'me' }),
+      Object.assign(hidden, { user: 'me' })
+    ])
+      assert.deepEqual(of(config, ...names), { host: 'shop', port: 7, user: 'me', password: 'p' });
+  });
+
   it('comes before the environment, and that before the defaults', () => {
     assert.deepEqual(of({ user: 'me' }, 'host', 'port', 'user', 'database'), {
       host: 'localhost',
