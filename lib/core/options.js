@@ -1,6 +1,6 @@
 'use strict';
 
-const { Piece, checkText, checkValues, isBytes, isRecord, kindOf, snapshot, tagOf } = require('./protocol');
+const { Piece, checkText, checkValues, isBytes, isRecord, keysOf, kindOf, snapshot, tagOf } = require('./protocol');
 const { checkDecode } = require('./rows');
 
 const NO_VALUES = Object.freeze([]);
@@ -137,7 +137,7 @@ function checkObject(options) {
 function checkOptions(options, names, checks = CHECKS) {
   if (options === undefined) return;
   checkObject(options);
-  for (const name of Object.keys(options)) {
+  for (const name of keysOf(options, names)) {
     if (!names.has(name)) {
       const hint = Object.hasOwn(HINTS, name) ? `: ${HINTS[name]}` : '';
       throw new TypeError(`there is no option ${name} here${hint}; the options are ${[...names].join(', ')}`);

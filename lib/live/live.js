@@ -3,7 +3,7 @@
 const { EventEmitter } = require('node:events');
 const { LEASE } = require('../core/internal');
 const { ConnectionError, Session, UsageError } = require('../..');
-const { checkText, keyOf, kindOf } = require('../core/protocol');
+const { checkText, keyOf, keysOf, kindOf } = require('../core/protocol');
 const { NAMES, checkNumber, checkObject, checkOptions, inputOf, statementOf } = require('../core/options');
 const { copyDirection, throwIfAborted, watchSignal } = require('../core/pipeline');
 const { respond } = require('../http');
@@ -12,6 +12,18 @@ const { Held } = require('./held');
 const { Reader } = require('./reader');
 const { Result } = require('./result');
 const { turns } = require('./turns');
+
+const OF_RESPOND = [
+  ...NAMES.queryTo,
+  'tags',
+  'settings',
+  'status',
+  'emptyStatus',
+  'compress',
+  'formulas',
+  'max_age',
+  'stale_while_revalidate'
+];
 
 const DEFAULTS = {
   interval: 100,
@@ -79,6 +91,7 @@ class Live extends EventEmitter {
       : [[request], response, sql, parameters];
     const [text, values, options] = statementOf(this.#session[LEASE], ...query);
     checkObject(options);
+    keysOf(options, OF_RESPOND); // respond sees a copy
     const { tags = [], settings, ...plain } = options;
     if (!Array.isArray(tags) || !tags.every(tag => typeof tag === 'string'))
       throw new TypeError('tags must be an array of strings');

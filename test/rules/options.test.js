@@ -84,6 +84,18 @@ const WRONG = {
   tags: ['x', 5, [5], null]
 };
 
+/** Values that options take which are no flags: what is inherited would be taken otherwise. */
+const RIGHT = {
+  as: 'json',
+  columns: ['id'],
+  format: 1,
+  isolation: 'serializable',
+  names: 'camel',
+  paramTypes: [],
+  signal: new AbortController().signal,
+  statement_timeout: 5000
+};
+
 const NO_TEXT = [undefined, null, 5, {}, 'SELECT\0', ['SELECT 1'], { text: 'SELECT 1' }];
 const NO_VALUES = [5, null, 'x', {}, [undefined], [new Map()], [() => {}], [Symbol('x')]];
 
@@ -251,6 +263,9 @@ async function wrongOptions(call) {
   for (const name of names.split(', ')) {
     assert.ok(name in WRONG, `the test has no wrong value of the option ${name}`);
     for (const value of WRONG[name]) calls.push([`${name}: ${shown(value)}`, () => call({ [name]: value })]);
+    const fits = RIGHT[name] ?? true;
+    calls.push([`${name}, inherited`, () => call(Object.create({ [name]: fits }))]);
+    calls.push([`${name}, hidden`, () => call(Object.defineProperty(Object.create(null), name, { value: fits }))]);
   }
   return calls;
 }

@@ -5,7 +5,7 @@ const { homeFile } = require('./files');
 const { hostList } = require('./hosts');
 const { late } = require('../late');
 const { OPTIONS, ENCRYPTED, MODES, VERIFIED, check, isOption, isToken, isUtf8 } = require('./options');
-const { checkText, isRecord, isUrl, kindOf } = require('../protocol');
+const { checkText, isRecord, isUrl, keysOf, kindOf } = require('../protocol');
 
 const later = late({
   conninfo: () => require('./conninfo'),
@@ -178,9 +178,7 @@ function fromObject(config) {
   const texts = text ? later.conninfo.parse(String(text)) : new Map();
   const parameters = Object.create(null);
   const own = {};
-  const keys = Object.keys(config);
-  NAMES.forEach(name => check(!(name in config) || keys.includes(name), `${name} is inherited or hidden`));
-  for (const key of keys) {
+  for (const key of keysOf(config, NAMES)) {
     const value = config[key];
     if (key === 'connectionString' || value === undefined || value === null || value === '') continue;
     const name = key === 'database' ? 'dbname' : key;

@@ -15,28 +15,21 @@ const URL_PARTS = /^(?:([^@/:]*)(?::([^@/]*))?@)?((?:\[[^\]]*\]?|[^/?[])*)(?:\/(
 
 /** Parameters in providers' URLs that are for other clients, and their equivalents. */
 const HINTS = {
-  oauth_token: ", and set it in the config's object",
-  connection_limit: ', and write new Pool(config, { size })',
-  pgbouncer: ', and set statement_cache to 0',
-  pool_timeout: ', and write new Pool(config, { acquire_timeout })',
-  schema: ", and set search_path in the config's object",
-  ssl: ', and set sslmode',
-  sslaccept: ', and set sslmode',
-  statement_cache_size: ', and set statement_cache',
+  oauth_token: "set it in the config's object",
+  connection_limit: 'write new Pool(config, { size })',
+  pgbouncer: 'set statement_cache to 0',
+  pool_timeout: 'write new Pool(config, { acquire_timeout })',
+  schema: "set search_path in the config's object",
+  ssl: 'set sslmode',
+  sslaccept: 'set sslmode',
+  statement_cache_size: 'set statement_cache',
   supa: '',
   uselibpqcompat: '',
   workaround: ''
 };
 
 /** Options whose value is never shown. */
-const SECRETS = [
-  'password',
-  'sslpassword',
-  'oauth_client_secret',
-  'oauth_token',
-  'scram_client_key',
-  'scram_server_key'
-];
+const SECRETS = /password|_secret|_token|_key$/;
 
 const badUrl = what => new TypeError(`connection URL has ${what}`);
 
@@ -99,13 +92,13 @@ function parseUrl(rest) {
       throw badUrl(`${parts.length < 2 ? 'no "="' : 'more than one "="'} in the query parameter${shown}`);
     }
     const name = decode(parts[0], 'the name of a query parameter');
-    torn ||= SECRETS.includes(name);
+    torn ||= SECRETS.test(name);
     const value = decode(parts[1], `the query parameter${shown}`);
     // JDBC's spelling, the only foreign name that libpq accepts.
     if (name === 'ssl' && value === 'true') options.set('sslmode', 'require');
     else if (!(value === '' && isChosen(name)) && !store(options, name, value)) {
       const hint = Object.hasOwn(HINTS, name)
-        ? `: remove it${HINTS[name]}`
+        ? `: remove it${HINTS[name] && `, and ${HINTS[name]}`}`
         : "; a server setting belongs in the config's object";
       throw badUrl(`an unknown query parameter${shown}${shown && hint}`);
     }
@@ -136,7 +129,7 @@ function parsePairs(text) {
     const [, name, equals, quoted, closing, plain] = pair.exec(text);
     // The rest of an unquoted password with a blank looks like a name, so it is not shown.
     const place = previous === undefined ? 'at the start (a URL begins with postgresql://)' : `after "${previous}"`;
-    const shown = SECRETS.includes(previous) || !/^\w+$/.test(name) ? place : `"${name}"`;
+    const shown = SECRETS.test(previous) || !/^\w+$/.test(name) ? place : `"${name}"`;
     const bad = what => new TypeError(`connection string has ${what}, ${shown}`);
     if (!equals) throw bad('no "=" after the name of an option');
     if (quoted !== undefined && !closing) throw bad('no closing quote');

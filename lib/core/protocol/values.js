@@ -88,6 +88,18 @@ function isRecord(value) {
   return tag === 'Object' || tag === 'Module';
 }
 
+/**
+ * @param {Iterable<string>} names those that count
+ * @returns {string[]} the keys of an object of options
+ * @throws {TypeError} if it has a name otherwise: a copy of it, such as that with the settings of `with`, has not
+ */
+function keysOf(object, names) {
+  const keys = Object.keys(object);
+  for (const name of names)
+    if (name in object && !keys.includes(name)) throw new TypeError(`${name} is inherited or hidden`);
+  return keys;
+}
+
 const isUrl = value => tagOf(value) === 'URL';
 
 /** Whether a value is a Uint8Array, such as a Buffer. */
@@ -418,6 +430,7 @@ module.exports = {
   isUrl,
   jsonText,
   keyOf,
+  keysOf,
   kindOf,
   listText,
   numberText,

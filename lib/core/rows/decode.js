@@ -1,6 +1,6 @@
 'use strict';
 
-const { isRecord, kindOf, protocolError, tagOf } = require('../protocol');
+const { isRecord, keysOf, kindOf, protocolError, tagOf } = require('../protocol');
 
 /** Hexadecimal bytea is read in parts of so many digits, since V8 has no strings of more than 512 MB. */
 const PART = 65536;
@@ -54,7 +54,7 @@ const readingOf = ({ decode, names }) => ({ decode, names });
 /** @throws {TypeError} unless these are options of a reader */
 function checkReading(options) {
   if (!isRecord(options)) throw new TypeError(`options must be an object, not ${kindOf(options)}`);
-  const wrong = Object.keys(options).find(name => name !== 'decode' && name !== 'names');
+  const wrong = keysOf(options, ['decode', 'names']).find(name => name !== 'decode' && name !== 'names');
   if (wrong !== undefined) throw new TypeError(`there is no option ${wrong} here; the options are decode, names`);
   const { decode, names } = options;
   checkDecode(decode);
