@@ -1,7 +1,8 @@
 'use strict';
 
-const { ConnectionError, PostgresError, TimeoutError } = require('../..');
+const { ConnectionError, TimeoutError } = require('../..');
 const { channelsOf, giveUpAll, tooLong, waitsForItself, watchLimits } = require('../core/pipeline');
+const { isFinal } = require('../core/protocol');
 const { Alarm } = require('./alarm');
 const { Connection, OWNED, SHARED } = require('./connection');
 const { SlowReaders } = require('./slow-readers');
@@ -37,14 +38,6 @@ const isBetter = (one, other) =>
 const mayFollow = ({ users }, { known }) => !(users * CAUTION > known?.executions);
 
 const tooLate = tooLong('request', () => ': it waited for a connection');
-
-/**
- * Errors of connecting that another attempt would not change: the server or a pooler refuses, or the config is invalid.
- */
-const isFinal = error =>
-  /^(?:0A|22|28|3D|42)/.test(error.code) ||
-  /unsupported startup parameter/.test(error.message) ||
-  ![ConnectionError, PostgresError, TimeoutError, AggregateError].some(each => error instanceof each);
 
 /** The connections of a pool: which request gets which, and when they are opened, closed and replaced. */
 class Connections {

@@ -4,7 +4,7 @@ const { randomBytes } = require('node:crypto');
 const { setImmediate: turn, setTimeout: sleep } = require('node:timers/promises');
 const { LEASE } = require('../core/internal');
 const { Client } = require('../..');
-const { UsageError, checkText, isUrl, kindOf, quoted } = require('../core/protocol');
+const { UsageError, checkText, isFinal, isUrl, kindOf, quoted } = require('../core/protocol');
 const { checkConfig } = require('../core/config');
 const { checkOptions } = require('../core/options');
 const { askFor } = require('../core/pipeline');
@@ -48,22 +48,33 @@ function check(options) {
   return names;
 }
 
+/** Errors of connecting, of which others pass than of what is asked then. */
+const refusals = new WeakSet();
+
+/** Connects a client. */
+const open = client =>
+  client.connect().catch(error => {
+    refusals.add(error);
+    throw error;
+  });
+
 /**
- * Whether another attempt may succeed: the connection was lost, or the server restarts, is full, or takes the slot as
- * in use.
+ * Whether another attempt may succeed: it failed to connect, the connection was lost, or the server restarts, is full,
+ * or takes the slot as in use.
  */
 const isOutage = error => {
   const { name, code } = Object(error);
+  if (refusals.has(error)) return !isFinal(error);
   return name === 'PostgresError'
     ? /^(?:08|53|57P|55006)/.test(code)
     : name === 'UsageError'
       ? code === '55000' // the server ended the replication
-      : /^(?:ConnectionError|TimeoutError|AggregateError)$/.test(name) && !/^(?:28|08P01)/.test(code);
+      : /^(?:Connection|Timeout)Error$/.test(name) && code !== '08P01';
 };
 
 /** Checks what START_REPLICATION reports late or not at all. @returns {boolean} whether there is such a slot */
 async function prepare(client, names, slot) {
-  await client.connect().catch(error => {
+  await open(client).catch(error => {
     if (error.code !== '42501') throw error;
     throw new UsageError(`${error.message}: give the role the right with ALTER ROLE … REPLICATION`, error.code, error);
   });
@@ -97,7 +108,7 @@ async function aside(config, signal, work) {
     abort = () => reject(signal.reason);
   });
   const working = async () => {
-    await client.connect();
+    await open(client);
     await client.simpleQuery(NO_LIMITS);
     return work(client);
   };

@@ -5,6 +5,7 @@ const timers = require('node:timers/promises');
 const { startProxy, startServer } = require('pg-test-fixtures');
 const { Client } = require('../..');
 const { changes } = require('../../lib/replication');
+const { afterTest } = require('../support/hooks');
 const { until } = require('../support/kit');
 
 const { setTimeout: sleep } = timers;
@@ -352,6 +353,59 @@ describe('changes', function () {
     proxy.accept();
     assert.deepEqual((await taken)[0].new.colours, ['red']);
     assert.deepEqual(pauses.slice(0, 9), [50, 100, 200, 400, 800, 1600, 3200, 5000, 5000]);
+  });
+
+  /** Bytes with which a server refuses a connection. */
+  const refusal = code => {
+    const fields = Buffer.from(`SFATAL\0VFATAL\0C${code}\0Mno\0\0`);
+    const header = Buffer.from('E\0\0\0\0');
+    header.writeInt32BE(fields.length + 4, 1);
+    return Buffer.concat([header, fields]);
+  };
+
+  it('connects again, as a pool does, whatever the server says of what another attempt may change', async () => {
+    await server.sql(`CREATE TYPE fruit AS ENUM ('pear'); CREATE TABLE baskets (id int, fruits fruit[]);
+      CREATE PUBLICATION baskets FOR TABLE baskets`);
+    const passing = [
+      ['disable', '55000'], // the database does not accept connections
+      ['disable', '58030'],
+      ['disable', 'XX000'],
+      ['prefer', '53000'] // it cannot start a process, and says so instead of an answer to SSLRequest
+    ];
+    for (const [sslmode, code] of [...passing, ['disable', '28000'], ['disable', '3D000']]) {
+      let answer;
+      const gate = await startProxy({
+        target: server,
+        onConnection: connection => answer !== undefined && connection.inject(answer)
+      });
+      afterTest(() => gate.stop());
+      const { changes: hasty, pauses } = withoutPauses();
+      const each = hasty({ ...server.config, host: gate.host, port: gate.port, sslmode }, { publication: 'baskets' });
+      loops.push(each);
+      const { taken } = await begin(each);
+      const refuse = () => {
+        pauses.length = 0;
+        answer = refusal(code);
+      };
+      const isPassing = passing.some(([, each]) => each === code);
+      if (isPassing) refuse();
+      await server.sql("INSERT INTO baskets VALUES (1, '{pear}')");
+      if (isPassing) await until(() => pauses.length > 0);
+      answer = undefined;
+      assert.deepEqual((await taken)[0].new.fruits, ['pear'], `a type, ${code}`);
+      const missed = take(each, 1);
+      refuse();
+      gate.cut();
+      if (!isPassing) {
+        await assert.rejects(missed, { code });
+        continue;
+      }
+      missed.catch(() => {});
+      await until(() => pauses.length > 1, code);
+      answer = undefined;
+      assert.deepEqual(await missed, [{ type: 'missed' }], `the loop, ${code}`);
+      await each.return();
+    }
   });
 
   it('says that changes were missed if its lasting slot is gone', async () => {

@@ -57,7 +57,7 @@ async function connect(config, hooks, signal) {
         slow.push(server);
         continue;
       }
-      failures.push({ where: server.where, error });
+      failures.push(error);
       if (error instanceof TimeoutError) silent?.set(index, performance.now());
     }
     return slow.length > 0 && tryServers(slow, false, wanted, secrets, index);
@@ -73,15 +73,10 @@ async function connect(config, hooks, signal) {
       if (secrets.sent && secrets.sent === config.oauth_token && !secrets.isAccepted) only = entry;
     }
   }
-  if (failures.length === 1) throw failures[0].error;
-  const list = failures.map(({ where, error: { message } }) =>
-    message.startsWith(where) ? message : `${where}: ${message}`
-  );
-  const all = new AggregateError(
-    failures.map(({ error }) => error),
-    `no connection could be made: ${list.join('; ')}`
-  );
-  throw Object.assign(all, { code: failures.at(-1).error.code });
+  if (failures.length === 1) throw failures[0];
+  const list = failures.map(({ message }) => message).join('; ');
+  const all = new AggregateError(failures, `no connection could be made: ${list}`);
+  throw Object.assign(all, { code: failures.at(-1).code });
 }
 
 /** Moves the hosts to the end that were silent lately. */

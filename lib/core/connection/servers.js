@@ -24,7 +24,7 @@ function inOrder({ load_balance_hosts: balance }, list) {
  * Looks up a host: there may be a server at each of its addresses.
  * @param {number|undefined} seconds for the lookup
  * @returns {Promise<object[]>} the entry with `address` for net.connect (null for the caller's own socket), `where` for
- *   messages, and `local` (the way is on this machine); `{ where, error }` for a name without address
+ *   messages, and `local` (the way is on this machine); `{ error }` for a name without address
  */
 async function serversOf(config, entry, seconds, signal) {
   const { host, hostaddr, port } = entry;
@@ -51,7 +51,7 @@ async function serversOf(config, entry, seconds, signal) {
   } catch (failure) {
     const error = attempt.fail(failure);
     if (signal?.aborted) throw error;
-    return [{ where, error }];
+    return [{ error }];
   } finally {
     attempt.release();
   }

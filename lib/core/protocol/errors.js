@@ -77,6 +77,15 @@ class UsageError extends OwnError {
 const isOurs = error => error instanceof OwnError || error instanceof PostgresError;
 
 /**
+ * Whether an error of connecting is one that another attempt would not change: the server or a pooler refuses, or the
+ * config is invalid.
+ */
+const isFinal = error =>
+  /^(?:0A|22|28|3D|42)/.test(error.code) ||
+  /unsupported startup parameter/.test(error.message) ||
+  !(isOurs(error) || error.errors);
+
+/**
  * Says where user code has thrown, which may throw any value. A stream takes null for success.
  * @param {object} [more] fields of the error
  * @returns {Error} what was thrown, if it is an error
@@ -105,6 +114,7 @@ module.exports = {
   AbortError,
   TimeoutError,
   UsageError,
+  isFinal,
   isOurs,
   originOf,
   placed,
