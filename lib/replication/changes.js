@@ -93,9 +93,16 @@ async function prepare(client, names, slot) {
   );
 }
 
-/** @returns {Promise<string>} the name of the snapshot that sees what was committed before the slot begins */
+/**
+ * @returns {Promise<string|undefined>} the name of the snapshot that sees what was committed before the slot begins;
+ *   undefined if another process has made the slot meanwhile
+ */
 async function createSlot(client, slot) {
-  const [{ arrays }] = await client.simpleQuery(`CREATE_REPLICATION_SLOT ${slot} LOGICAL pgoutput EXPORT_SNAPSHOT`);
+  const made = client.simpleQuery(`CREATE_REPLICATION_SLOT ${slot} LOGICAL pgoutput EXPORT_SNAPSHOT`);
+  const [{ arrays }] = await made.catch(error => {
+    if (error.code !== '42710') throw error;
+    return [{ arrays: [[]] }];
+  });
   return arrays[0][2]; // by its place, whatever `names` says
 }
 

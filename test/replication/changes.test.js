@@ -445,6 +445,25 @@ describe('changes', function () {
     assert.deepEqual(ids(await next), ['missed', 3]);
   });
 
+  it('goes on with a slot that another process has made since it was looked for', async () => {
+    await server.sql("CREATE TYPE kind AS ENUM ('a')");
+    let connections = 0;
+    const password = async () => {
+      // The second connection asks what the type is, before the slot is made.
+      if (++connections === 2) await server.sql("SELECT pg_create_logical_replication_slot('audit', 'pgoutput')");
+      return 'any';
+    };
+    const each = loop({ slot: 'audit', decode: { kind: String } }, { ...server.config, password });
+    const { taken } = await begin(each);
+    await insert(1);
+    assert.deepEqual(ids(await taken), ['1']);
+  });
+
+  it('rejects if another process has made the slot while the snapshot was read: its changes fit another one', async () => {
+    const snapshot = () => server.sql("SELECT pg_create_logical_replication_slot('audit', 'pgoutput')");
+    await assert.rejects(loop({ slot: 'audit', snapshot }).next(), { code: '42710' });
+  });
+
   it('rejects for a publication that is dropped', async () => {
     await server.sql('CREATE PUBLICATION short FOR TABLE items');
     const each = loop({ publication: ['pub', 'short'], slot: 'audit' });
