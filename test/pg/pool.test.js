@@ -65,6 +65,24 @@ describe('A pool of quickgres/pg', () => {
     }
     assert.deepEqual((await pool.query(new Named())).rows, [{ n: 5 }]);
     assert.deepEqual((await pool.query({ name: 'five', values: [6] })).rows, [{ n: 6 }]);
+    class Rows extends Statement {
+      get rowMode() {
+        return 'array';
+      }
+      get types() {
+        return { getTypeParser: () => text => `${text}!` };
+      }
+    }
+    assert.deepEqual((await pool.query(new Rows())).rows, [['5!']]);
+    class Limited extends Statement {
+      get text() {
+        return 'SELECT pg_sleep($1)';
+      }
+      get query_timeout() {
+        return 1;
+      }
+    }
+    await assert.rejects(pool.query(new Limited()), /timeout/i);
   });
 
   it('emits the events of a Query, and resolves to its result', async () => {
