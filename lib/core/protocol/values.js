@@ -18,10 +18,9 @@ const invalid = (message, code) => Object.assign(new TypeError(message), { code 
 
 /** What to write if a query's text is not a string; '' if that cannot be guessed. */
 function textHint(text) {
-  if (Array.isArray(text?.raw))
-    return ': query is no template tag; write query(sql`…`) with sql of quickgres/sql, or query(text, values)';
   if (isPiece(text)) return ': pass its text, piece[0], and its values, piece[1], if the method takes any';
-  if (Array.isArray(text)) return ': write query(text, values), or query(sql`…`) with sql of quickgres/sql';
+  const tag = text?.raw ? 'query is no template tag; ' : '';
+  if (Array.isArray(text)) return `: ${tag}write query(text, values), or query(sql\`…\`) with sql of quickgres/sql`;
   return typeof text?.text === 'string'
     ? ': write query(text, values) in place of query({ text, values }), or use quickgres/pg'
     : '';
@@ -95,7 +94,10 @@ function isRecord(value) {
  */
 function keysOf(object, names) {
   const keys = Object.keys(object);
-  for (const name of names)
+  const isUsual =
+    Object.getPrototypeOf(object) === Object.prototype && Object.getOwnPropertyNames(object).length === keys.length;
+  // To look for all names would take ten times as long.
+  for (const name of isUsual ? [] : names)
     if (name in object && !keys.includes(name)) throw new TypeError(`${name} is inherited or hidden`);
   return keys;
 }

@@ -51,11 +51,14 @@ function checkDecode(decode) {
 /** The options of a reader, among those of a query. */
 const readingOf = ({ decode, names }) => ({ decode, names });
 
+const READING = ['decode', 'names'];
+
 /** @throws {TypeError} unless these are options of a reader */
 function checkReading(options) {
   if (!isRecord(options)) throw new TypeError(`options must be an object, not ${kindOf(options)}`);
-  const wrong = keysOf(options, ['decode', 'names']).find(name => name !== 'decode' && name !== 'names');
-  if (wrong !== undefined) throw new TypeError(`there is no option ${wrong} here; the options are decode, names`);
+  const wrong = keysOf(options, READING).find(name => !READING.includes(name));
+  if (wrong !== undefined)
+    throw new TypeError(`there is no option ${wrong} here; the options are ${READING.join(', ')}`);
   const { decode, names } = options;
   checkDecode(decode);
   if (names !== undefined && names !== 'camel') throw new TypeError(`names must be 'camel', not ${kindOf(names)}`);
