@@ -4,7 +4,7 @@ const { randomBytes } = require('node:crypto');
 const { setImmediate: turn, setTimeout: sleep } = require('node:timers/promises');
 const { LEASE } = require('../core/internal');
 const { Client } = require('../..');
-const { UsageError, checkText, isFinal, isUrl, kindOf, quoted } = require('../core/protocol');
+const { ConnectionError, UsageError, checkText, isFinal, isUrl, kindOf, quoted } = require('../core/protocol');
 const { checkConfig } = require('../core/config');
 const { checkOptions } = require('../core/options');
 const { askFor } = require('../core/pipeline');
@@ -51,9 +51,9 @@ function check(options) {
 /** Errors of connecting, of which others pass than of what is asked then. */
 const refusals = new WeakSet();
 
-/** Connects a client. */
-const open = client =>
-  client.connect().catch(error => {
+/** Connects a client: see connect(). */
+const open = (client, ...place) =>
+  client.connect(...place).catch(error => {
     refusals.add(error);
     throw error;
   });
@@ -106,8 +106,12 @@ async function createSlot(client, slot) {
   return arrays[0][2]; // by its place, whatever `names` says
 }
 
-/** Does work with a connection of its own, however long it takes, until the signal. @returns {Promise} of its result */
-async function aside(config, signal, work) {
+/**
+ * Does work with a connection of its own, however long it takes, until the signal.
+ * @param {Array} [place] of the server, as connect() takes it
+ * @returns {Promise} of its result
+ */
+async function aside(config, signal, work, place = []) {
   signal.throwIfAborted();
   const client = new Client(config);
   let abort;
@@ -115,7 +119,7 @@ async function aside(config, signal, work) {
     abort = () => reject(signal.reason);
   });
   const working = async () => {
-    await open(client);
+    await open(client, ...place);
     await client.simpleQuery(NO_LIMITS);
     return work(client);
   };
@@ -128,17 +132,22 @@ async function aside(config, signal, work) {
   }
 }
 
-/** Gives the function a transaction that sees the snapshot. */
-const readSnapshot = (config, name, read, signal) =>
-  aside(config, signal, reader =>
+/** Gives the function a transaction that sees the snapshot, which the client's server has as long as the client lives. */
+function readSnapshot(config, client, name, read, signal) {
+  const { host, port, config: all } = client[LEASE].pipeline.connection;
+  const isOneOfSeveral = all.hosts.length > 1 && !all.hostaddr;
+  const work = reader =>
     reader.transaction(
       async tx => {
-        await tx.simpleQuery(`SET TRANSACTION SNAPSHOT '${name}'`);
+        await tx.simpleQuery(`SET TRANSACTION SNAPSHOT '${name}'`).catch(cause => {
+          throw new ConnectionError('the snapshot was lost with the connection of its slot', { cause });
+        });
         await read(tx);
       },
       { isolation: 'repeatable read', readOnly: true }
-    )
-  );
+    );
+  return aside(config, signal, work, isOneOfSeveral ? [port, host] : []);
+}
 
 /**
  * Asks what types are. Without a right to know, they stay strings.
@@ -190,7 +199,7 @@ async function* follow(config, names, options, signal) {
       if (isBehind) yield { type: 'missed' };
       isBehind = false;
       if (!isThere) {
-        if (snapshot !== undefined) await readSnapshot({ ...config, decode }, made, snapshot, signal);
+        if (snapshot !== undefined) await readSnapshot({ ...config, decode }, client, made, snapshot, signal);
         if (isTemporary && slot !== temporary) await copySlot(client, temporary, slot);
       }
       const decoder = new PgOutput({ decode }, types);

@@ -234,6 +234,44 @@ describe('changes', function () {
     assert.equal(calls, 2);
   });
 
+  it('reads a snapshot from the server of its slot, whatever else is in its list of hosts', async () => {
+    const other = await startServer({ external: false });
+    afterTest(() => other.stop());
+    const gate = await startProxy({ target: other });
+    afterTest(() => gate.stop());
+    gate.refuse();
+    let connections = 0;
+    const password = async () => {
+      if (++connections === 2) gate.accept(); // the first host has refused
+      return 'any';
+    };
+    const { user, database, host, port } = server.config;
+    const config = { user, database, password, host: `${gate.host},${host}`, port: `${gate.port},${port}` };
+    let count;
+    const each = loop({ snapshot: async tx => ({ rowCount: count } = await tx.query('SELECT FROM items')) }, config);
+    const { taken } = await begin(each);
+    await insert(1);
+    await taken;
+    assert.equal(count, 0);
+  });
+
+  it('makes another slot if its snapshot is lost with its connection while the loop is not asked further', async () => {
+    let snapshots = 0;
+    const each = loop({ snapshot: () => void snapshots++ }, { ...server.config, host: proxy.host, port: proxy.port });
+    const { taken } = await begin(each);
+    await insert(1);
+    await taken;
+    for (let i = 0; i < 2; i++) {
+      proxy.cut();
+      await until(async () => (await slots('')).length === 0);
+      assert.deepEqual(await take(each, 1), [{ type: 'missed' }]);
+    }
+    const next = take(each, 1);
+    await until(async () => (await streaming()) > 0);
+    await insert(2);
+    assert.deepEqual([ids(await next), snapshots], [[2], 2]);
+  });
+
   it('ends at once by its signal and by return while a snapshot is read, and rejects with whatever snapshot throws', async () => {
     for (const wait of [tx => tx.query('SELECT pg_sleep(100)'), () => new Promise(() => {})]) {
       const controller = new AbortController();
