@@ -132,7 +132,7 @@ async function aside(config, signal, work, place = []) {
   }
 }
 
-/** Gives the function a transaction that sees the snapshot, which the client's server has as long as the client lives. */
+/** Gives the function a transaction that sees the snapshot, which the client's server has while the client lives. */
 function readSnapshot(config, client, name, read, signal) {
   const { host, port, config: all } = client[LEASE].pipeline.connection;
   const isOneOfSeveral = all.hosts.length > 1 && !all.hostaddr;
