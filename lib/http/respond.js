@@ -43,9 +43,18 @@ const BODILESS = new Set([204, 205, 304]);
  * @see https://www.rfc-editor.org/rfc/rfc9110#section-8.8.3.3
  */
 function weakened(response) {
-  const etag = response.getHeader('etag');
-  return typeof etag === 'string' && etag.startsWith('"') ? { etag: `W/${etag}` } : {};
+  const etag = String(response.getHeader('etag'));
+  return etag.startsWith('"') ? { etag: `W/${etag}` } : {};
 }
+
+/** Headers that hold for the body's bytes alone as they are. */
+const OF_BYTES = ['content-encoding', 'content-digest', 'repr-digest', 'digest', 'content-md5'];
+
+/** Whether the handler has set a header that would be wrong beside compressed bytes, or forbids them. */
+const keepsBytes = response =>
+  OF_BYTES.some(name => response.hasHeader(name)) ||
+  /^bytes\b/i.test(response.getHeader('content-range')) ||
+  /\bno-transform\b/i.test(response.getHeader('cache-control'));
 
 /** An HTTP response, whose headers are decided right before the first byte. */
 class ResponseTarget extends Target {
@@ -81,11 +90,7 @@ class ResponseTarget extends Target {
     if (!BODILESS.has(status)) {
       if (!response.hasHeader('content-type')) headers['content-type'] = type;
       const length = whole === undefined ? Infinity : (whole?.length ?? 0);
-      isCompressed =
-        encoding !== undefined &&
-        length >= SMALL &&
-        !response.hasHeader('content-encoding') &&
-        !/\bno-transform\b/i.test(response.getHeader('cache-control'));
+      isCompressed = encoding !== undefined && length >= SMALL && !keepsBytes(response);
       if (isCompressed) Object.assign(headers, { 'content-encoding': encoding, ...weakened(response) });
       else if (length < Infinity && !response.hasHeader('trailer')) headers['content-length'] = length;
     }

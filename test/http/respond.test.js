@@ -302,7 +302,8 @@ describe('respond', () => {
     const client = await connected();
     await serving(
       (request, response) => {
-        response.setHeader('etag', request.headers.own);
+        const { own } = request.headers;
+        response.setHeader('etag', own.startsWith('[') ? JSON.parse(own) : own);
         return respond(client, request, response, request.headers.small ? 'SELECT 1 AS a' : LARGE);
       },
       async port => {
@@ -311,6 +312,7 @@ describe('respond', () => {
           ['gzip', '', '"a"', 'W/"a"'],
           ['deflate', '', '"a"', 'W/"a"'],
           ['gzip', '', 'W/"a"', 'W/"a"'],
+          ['gzip', '', '["\\"a\\""]', 'W/"a"'],
           ['gzip', '1', '"a"', '"a"'], // too small to be compressed
           ['identity', '', '"a"', '"a"']
         ]) {
@@ -328,6 +330,12 @@ describe('respond', () => {
       [{ 'cache-control': 'no-transform', vary: 'Origin' }, {}, { vary: 'Origin, Accept, Accept-Encoding' }],
       [{ 'cache-control': 'Public, NO-Transform', etag: '"a"' }, {}, { 'content-encoding': undefined, etag: '"a"' }],
       [{ 'content-encoding': 'identity', vary: '*' }, {}, { vary: '*', 'content-encoding': 'identity' }],
+      ...['content-digest', 'repr-digest', 'digest', 'content-md5'].map(name => [
+        { [name]: 'x' },
+        {},
+        { [name]: 'x', 'content-encoding': undefined }
+      ]),
+      [{ 'content-range': 'bytes 0-9/20' }, {}, { 'content-encoding': undefined }],
       [
         { 'content-type': 'text/plain' },
         { as: 'protocol', compress: false },
