@@ -85,9 +85,10 @@ class ResponseTarget extends Target {
     const { given: response } = this;
     const { type, encoding, varying } = this.#options;
     const status = this.#statusOf(rowCount);
-    const headers = headersOf(response, varying);
+    const isBodiless = BODILESS.has(status);
+    const headers = headersOf(response, varying, isBodiless);
     let isCompressed = false;
-    if (!BODILESS.has(status)) {
+    if (!isBodiless) {
       if (!response.hasHeader('content-type')) headers['content-type'] = type;
       const length = whole === undefined ? Infinity : (whole?.length ?? 0);
       isCompressed = encoding !== undefined && length >= SMALL && !keepsBytes(response);
@@ -150,9 +151,14 @@ function check(response, options) {
 /** How long a body is. */
 const FRAMING = ['content-length', 'transfer-encoding'];
 
-/** @returns {object} the Vary header with the fields added. Headers that the handler has set for another body are removed. */
-function headersOf(response, fields) {
-  for (const name of FRAMING) if (response.hasHeader(name)) response.removeHeader(name);
+/**
+ * @returns {object} the Vary header with the fields added. Headers that the handler has set for another body are removed,
+ *   and so is Trailer without chunks: Node.js throws
+ */
+function headersOf(response, fields, isBodiless) {
+  const isWhole = isBodiless || response.useChunkedEncodingByDefault === false; // by HTTP/1.0
+  const removed = isWhole ? [...FRAMING, 'trailer'] : FRAMING;
+  for (const name of removed) if (response.hasHeader(name)) response.removeHeader(name);
   const before = String(response.getHeader('vary') ?? '')
     .split(',')
     .map(field => field.trim())
@@ -167,7 +173,7 @@ function headersOf(response, fields) {
 const OWN_OPTIONS = ['status', 'emptyStatus', 'compress', 'formulas'];
 
 function answerAlone(response, varying, status, type, body) {
-  const headers = headersOf(response, varying);
+  const headers = headersOf(response, varying, body === undefined);
   if (type !== undefined) headers['content-type'] = type;
   response.writeHead(status, headers);
   response.end(body);

@@ -127,13 +127,24 @@ describe('respond', () => {
         else assert.match(body, expected);
         assert.ok(!('content-length' in first.headers && 'transfer-encoding' in first.headers));
       });
-    },
-    {
-      'a trailer, none': 'a trailer comes with a body',
-      'a trailer, that of HEAD': 'likewise',
-      'a trailer, not acceptable': 'likewise'
     }
   );
+
+  it('answers by HTTP/1.0, which has no trailers, where the handler has announced one', async () => {
+    const client = await connected();
+    const handler = (request, response) => {
+      response.setHeader('trailer', 'x-rows');
+      return respond(client, request, response, SMALL, [], { as: 'csv' });
+    };
+    await serving(handler, async (port, errors) => {
+      const socket = net.connect(port, '127.0.0.1');
+      socket.write('GET / HTTP/1.0\r\n\r\n');
+      let text = '';
+      for await (const chunk of socket) text += chunk;
+      assert.deepEqual(errors, []);
+      assert.match(text, /^HTTP\/1.1 200 [^]*\r\n\r\na\n1\n$/);
+    });
+  });
 
   for (const encoding of ['br', 'gzip', 'deflate']) {
     it(`compresses with ${encoding} when the request allows it`, async () => {
