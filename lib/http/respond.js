@@ -93,7 +93,7 @@ class ResponseTarget extends Target {
       const length = whole === undefined ? Infinity : (whole?.length ?? 0);
       isCompressed = encoding !== undefined && length >= SMALL && !keepsBytes(response);
       if (isCompressed) Object.assign(headers, { 'content-encoding': encoding, ...weakened(response) });
-      else if (length < Infinity && !response.hasHeader('trailer')) headers['content-length'] = length;
+      else if (length < Infinity && !CHUNKED.some(name => response.hasHeader(name))) headers['content-length'] = length;
     }
     response.writeHead(status, headers);
     if (isCompressed) this.#compress(encoding);
@@ -148,16 +148,16 @@ function check(response, options) {
     throw new TypeError("formulas must be 'keep' or 'escape'");
 }
 
-/** How long a body is. */
-const FRAMING = ['content-length', 'transfer-encoding'];
+/** Headers of a body in chunks. */
+const CHUNKED = ['transfer-encoding', 'trailer'];
 
 /**
- * @returns {object} the Vary header with the fields added. Headers that the handler has set for another body are removed,
- *   and so is Trailer without chunks: Node.js throws
+ * @returns {object} the Vary header with the fields added. Content-Length, which the handler has set for another body, is
+ *   removed, and where nothing comes in chunks, what tells of them: Node.js would throw
  */
 function headersOf(response, fields, isBodiless) {
   const isWhole = isBodiless || response.useChunkedEncodingByDefault === false; // by HTTP/1.0
-  const removed = isWhole ? [...FRAMING, 'trailer'] : FRAMING;
+  const removed = ['content-length', ...(isWhole ? CHUNKED : [])];
   for (const name of removed) if (response.hasHeader(name)) response.removeHeader(name);
   const before = String(response.getHeader('vary') ?? '')
     .split(',')

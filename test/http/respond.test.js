@@ -94,7 +94,8 @@ describe('respond', () => {
         'a shorter length': ['content-length', '3'],
         'a longer length': ['content-length', '10000000'],
         'a transfer encoding': ['transfer-encoding', 'chunked'],
-        'a trailer': ['trailer', 'x-rows']
+        'a trailer': ['trailer', 'x-rows'],
+        both: ['transfer-encoding', 'chunked', 'trailer', 'x-rows']
       },
       body: {
         small: [SMALL, { accept: 'text/csv' }, 200],
@@ -106,11 +107,12 @@ describe('respond', () => {
         'that of HEAD': [SMALL, { accept: 'text/csv' }, 200, 'HEAD']
       }
     },
-    async ([name, value], [text, headers, status, method]) => {
+    async ([name, value, ...more], [text, headers, status, method]) => {
       const client = await connected();
       const agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
       const handler = (request, response) => {
         response.setHeader(name, value);
+        if (more.length > 0) response.setHeader(...more);
         return respond(client, request, response, text, [], status === 204 ? { status } : {});
       };
       await serving(handler, async (port, errors) => {
@@ -126,6 +128,7 @@ describe('respond', () => {
         if (typeof expected === 'string') assert.equal(body, expected);
         else assert.match(body, expected);
         assert.ok(!('content-length' in first.headers && 'transfer-encoding' in first.headers));
+        if (status === 200) assert.equal(first.headers.connection, 'keep-alive');
       });
     }
   );
