@@ -57,10 +57,12 @@ function dateText(date) {
 const prepareElements = values =>
   Array.from(values, each => (Array.isArray(each) ? prepareElements(each) : prepareValue(each)));
 
-/** PostgreSQL has one empty array, whose text is an object for json, where pg's `{{},{}}` is an error. */
+/** Lists of nothing but empty lists are as in pg: `{}`, PostgreSQL's one empty array, would be an object for json. */
+const nested = list => `{${list.map(nested)}}`;
+
 function listText(list) {
   const text = array(prepareElements(list));
-  return text === '{}' && list.length > 0 ? '{\f}' : text;
+  return text === '{}' ? nested(list) : text;
 }
 
 /** @param {object[]} seen the objects whose `toPostgres` has led here */
