@@ -117,7 +117,8 @@ const KINDS = {
     'bytea',
     G => {
       const bytes = new G.Uint8Array([1]);
-      structuredClone(bytes, { transfer: [bytes.buffer] });
+      if (bytes.buffer.transfer) bytes.buffer.transfer();
+      else structuredClone(bytes, { transfer: [bytes.buffer] }); // Node.js 20
       return bytes;
     },
     /detached/

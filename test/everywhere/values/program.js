@@ -33,5 +33,5 @@ async function main() {
 
 main().catch(error => {
   console.error(error);
-  process.exitCode = 1;
+  process.exit(1); // its client would wait for ever
 });
