@@ -152,8 +152,9 @@ function check(response, options) {
 const CHUNKED = ['transfer-encoding', 'trailer'];
 
 /**
- * @returns {object} the Vary header with the fields added. Content-Length, which the handler has set for another body, is
- *   removed, and where nothing comes in chunks, what tells of them: Node.js would throw
+ * Removes Content-Length, which the handler has set for another body, and where nothing comes in chunks, what tells of
+ * them: Node.js would throw.
+ * @returns {object} the Vary header with the fields added
  */
 function headersOf(response, fields, isBodiless) {
   const isWhole = isBodiless || response.useChunkedEncodingByDefault === false; // by HTTP/1.0

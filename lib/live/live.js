@@ -13,18 +13,6 @@ const { Reader } = require('./reader');
 const { Result } = require('./result');
 const { turns } = require('./turns');
 
-const OF_RESPOND = [
-  ...NAMES.queryTo,
-  'tags',
-  'settings',
-  'status',
-  'emptyStatus',
-  'compress',
-  'formulas',
-  'max_age',
-  'stale_while_revalidate'
-];
-
 const DEFAULTS = {
   interval: 100,
   keepalive: 15000,
@@ -47,6 +35,16 @@ const RETRY_AFTER = 5;
 
 /** What a result depends on: undefined, if on everything. */
 const tagsOf = ({ tags }) => (tags.length > 0 ? tags : [undefined]);
+
+/** The options that `respond` does not have, or that go to it in another way. */
+const OWN_OPTIONS = ['tags', 'settings'];
+
+/** @returns {object} options for `respond`, which refuses those that are inherited or hidden: a spread would lose them */
+function withoutOwn(options) {
+  const fields = Object.getOwnPropertyDescriptors(options);
+  for (const name of OWN_OPTIONS) delete fields[name];
+  return Object.create(Object.getPrototypeOf(options), fields);
+}
 
 /** Results that stay up to date in pages: see index.d.ts. */
 class Live extends EventEmitter {
@@ -91,8 +89,8 @@ class Live extends EventEmitter {
       : [[request], response, sql, parameters];
     const [text, values, options] = statementOf(this.#session[LEASE], ...query);
     checkObject(options);
-    keysOf(options, OF_RESPOND); // respond sees a copy
-    const { tags = [], settings, ...plain } = options;
+    keysOf(options, OWN_OPTIONS);
+    const { tags = [], settings } = options;
     if (!Array.isArray(tags) || !tags.every(tag => typeof tag === 'string'))
       throw new TypeError('tags must be an array of strings');
     const session = settings === undefined ? this.#session : this.#session.with(settings);
@@ -101,7 +99,7 @@ class Live extends EventEmitter {
       otherwise: session,
       queryTo: (target, ...asked) => this.#show(target, session, [...new Set(tags)], ...asked)
     };
-    return respond(results, ...place, text, values, plain);
+    return respond(results, ...place, text, values, withoutOwn(options));
   }
 
   /** Shows the states of a result until the reader leaves. */

@@ -9,7 +9,7 @@ const { after, setImmediate } = require('../core/timer');
 const { isWorkerd } = require('../core/worker');
 const { Client, POOLED, settle, turn } = require('./client');
 const { ConnectionParameters, hide, libpqConfig } = require('./config');
-const { Query, SHARED, TOO_LATE, configOf, errorOf, unhindered } = require('./query');
+const { NAMES, Query, SHARED, TOO_LATE, configOf, errorOf, unhindered } = require('./query');
 const { TypeOverrides } = require('./types');
 const { defaults } = require('./values');
 
@@ -248,19 +248,8 @@ class Pool extends EventEmitter {
     const emitter = isQuery ? config : undefined;
     if (isQuery) config.callback ??= () => {}; // as node-postgres' pool: the result has the rows
     // A spread would leave out the getters of a class, such as that of sql-template-strings.
-    const query = {
-      [SHARED]: isQuery ? { ...shared, emitter } : shared,
-      text: given.text,
-      values: given.values,
-      name: given.name,
-      rowMode: given.rowMode,
-      types: given.types,
-      binary: given.binary,
-      queryMode: given.queryMode,
-      rows: given.rows,
-      query_timeout: given.query_timeout,
-      signal: given.signal
-    };
+    const query = { [SHARED]: isQuery ? { ...shared, emitter } : shared, values: given.values };
+    for (const name of NAMES) query[name] = given[name];
     const ownsOne = typeof config.submit === 'function' ? !isQuery : this.connect !== Pool.prototype.connect;
     if (ownsOne) return this._hold(config, values);
     const results = await (channel.hasSubscribers

@@ -397,4 +397,16 @@ class Submission extends EventEmitter {
   }
 }
 
-module.exports = { DatabaseError, Query, SHARED, Submission, TOO_LATE, ask, configOf, errorOf, lengthOf, unhindered };
+module.exports = {
+  DatabaseError,
+  NAMES,
+  Query,
+  SHARED,
+  Submission,
+  TOO_LATE,
+  ask,
+  configOf,
+  errorOf,
+  lengthOf,
+  unhindered
+};

@@ -90,13 +90,13 @@ function isRecord(value) {
 /**
  * @param {Iterable<string>} names those that count
  * @returns {string[]} the keys of an object of options
- * @throws {TypeError} if it has a name otherwise: a copy of it, such as that with the settings of `with`, has not
+ * @throws {TypeError} if it inherits or hides one of the names: a copy, such as `with` makes, would lack it
  */
 function keysOf(object, names) {
   const keys = Object.keys(object);
   const isUsual =
     Object.getPrototypeOf(object) === Object.prototype && Object.getOwnPropertyNames(object).length === keys.length;
-  // To look for all names would take ten times as long.
+  // Of a usual object no name is looked up, which would take ten times as long.
   for (const name of isUsual ? [] : names)
     if (name in object && !keys.includes(name)) throw new TypeError(`${name} is inherited or hidden`);
   return keys;
@@ -197,7 +197,10 @@ function refuseLost(value, what) {
   if (HINTS[tagOf(value)] !== undefined || ArrayBuffer.isView(value)) refuse(what, value);
 }
 
-/** @returns {Uint8Array} throws a TypeError for one whose memory has gone to another thread, which seems to be empty */
+/**
+ * @returns {Uint8Array} the value
+ * @throws {TypeError} if its memory has gone to another thread: it seems to be empty
+ */
 function bytesOf(value, what) {
   try {
     value.at(0);
