@@ -861,7 +861,7 @@ export abstract class Session<out D extends boolean = true> extends EventEmitter
    * @returns a session on the same client or pool. A request of it rejects with the server's error if a setting is
    *   invalid, and with a UsageError if its text may end or outlive the settings (0A000), or if a query has begun a
    *   block (25001)
-   * @throws {TypeError} for wrong names and values
+   * @throws {TypeError} for wrong names and values, and for settings that the object inherits
    */
   with(settings: Settings): Session<D>;
 

@@ -1,7 +1,7 @@
 'use strict';
 
 const { LEASE } = require('./internal');
-const { UsageError, checkText, kindOf } = require('./protocol');
+const { UsageError, checkText, isRecord, keysOf, kindOf } = require('./protocol');
 const { PLAIN, firstWord, isLocalSet, promised, statementsOf, submitIn } = require('./pipeline');
 const { DISCARD, InternalQuery } = require('./requests');
 
@@ -51,10 +51,10 @@ class Settings {
    * @param {number} depth how many blocks are around: in one, they are put back behind each request
    */
   constructor(given, outer, depth) {
-    if (given === null || typeof given !== 'object' || Array.isArray(given)) {
-      throw new TypeError(`with takes an object of settings, not ${kindOf(given)}`);
-    }
-    const names = Object.keys(given);
+    if (!isRecord(given)) throw new TypeError(`with takes an object of settings, not ${kindOf(given)}`);
+    const all = [];
+    for (const name in given) all.push(name);
+    const names = keysOf(given, all);
     if (names.length === 0 || names.includes(''))
       throw new TypeError('with takes an object of at least one setting, by its name');
     for (const name of names) {

@@ -615,6 +615,7 @@ describe('A session with settings', () => {
       { 'a.b': [1] },
       { 'a.b': 1n },
       { 'a.b': '\0' },
+      { 'a.b': 1, __proto__: { role: 'web' } }, // it would be left out
       { 'a.b\0': 1 },
       { '': 1 },
       { client_encoding: 'latin1' },
@@ -629,11 +630,11 @@ describe('A session with settings', () => {
     const {
       rows: [row]
     } = await client
-      .with({ 'a.text': "it's", 'a.number': 1.5, 'a.flag': true, __proto__: { 'a.none': 1 } })
+      .with({ 'a.text': "it's", 'a.number': 1.5, 'a.flag': true, __proto__: null })
       .query(
-        "SELECT current_setting('a.text') AS text, current_setting('a.number') AS number, current_setting('a.flag') AS flag, current_setting('a.none', true) AS none"
+        "SELECT current_setting('a.text') AS text, current_setting('a.number') AS number, current_setting('a.flag') AS flag"
       );
-    assert.deepEqual(row.toArray(), ["it's", '1.5', 'true', null]);
+    assert.deepEqual(row.toArray(), ["it's", '1.5', 'true']);
   });
 
   it('does not wait for a batch with BEGIN that could not be encoded, and texts keep their statements', async () => {

@@ -156,7 +156,9 @@ const METHODS = {
         { a: NaN },
         { a: 'x\0' },
         { client_encoding: 'latin1' },
-        { default_transaction_isolation: 'serializable' }
+        { default_transaction_isolation: 'serializable' },
+        Object.assign(Object.create({ role: 'web' }), { work_mem: '1MB' }),
+        Object.assign(new Map(), { work_mem: '1MB' })
       ].map(settings => () => on.with(settings))
   },
   cursor: {
