@@ -224,7 +224,7 @@ class QueryRequest extends Flight {
   }
 
   get isRead() {
-    return this.statement.isRead;
+    return this.statement.isRead && !/set_config/i.test(this.text); // which queries behind it rely on
   }
 
   canResend() {

@@ -259,6 +259,22 @@ describe('The statement cache', () => {
     assert.equal((await client.query('SELECT $1::int AS a', [2])).rows[0].a, 2);
   });
 
+  it('repeats no query that set_config was sent behind, since its rows may depend on that', async () => {
+    const client = await connected();
+    const server = await sharedServer();
+    await server.sql("DROP TABLE IF EXISTS owned; CREATE TABLE owned AS SELECT * FROM unnest('{1,2}'::text[]) tenant");
+    const text = "SELECT * FROM owned WHERE tenant = current_setting('app.tenant')";
+    const set = tenant => client.query("SELECT Set_Config('app.tenant', $1, false)", [tenant]);
+    await set('1');
+    await client.query(text);
+    await server.sql('ALTER TABLE owned ADD other int');
+    const changed = client.query(text);
+    set('2');
+    const [row] = await client.query(text);
+    await assert.rejects(changed, { code: '0A000' });
+    assert.equal(row.tenant, '2');
+  });
+
   it('repeats only once, whatever the server says', async () => {
     const requests = [];
     const fake = await faked(
