@@ -3,7 +3,6 @@
 const assert = require('node:assert/strict');
 const { Writable } = require('node:stream');
 const { setTimeout: sleep } = require('node:timers/promises');
-const { LEASE } = require('../../lib/core/internal');
 const { SlowReaders } = require('../../lib/pool/slow-readers');
 const { afterTest } = require('../support/hooks');
 const { opened, until } = require('./pools');
@@ -31,19 +30,27 @@ function reader(rate) {
   return stream;
 }
 
-/** Begins results for readers of this rate, which hold connections. @returns {Promise[]} of their ends */
-const read = (pool, count, rate, text = LONG) =>
-  Array.from({ length: count }, () => pool.queryTo(reader(rate), text, [], { buffer: 65536 }));
+/**
+ * Begins results for readers of this rate, and waits until so many hold a connection.
+ * @returns {Promise<Promise[]>} of their ends
+ */
+async function read(pool, count, rate, holding = count, text = LONG) {
+  const buffer = 65536;
+  const readers = Array.from({ length: count }, () => reader(rate));
+  const results = readers.map(stream => pool.queryTo(stream, text, [], { buffer }));
+  const isHolding = ({ writableLength }) => writableLength > buffer; // before, other requests may go behind its result
+  await until(() => readers.filter(isHolding).length >= holding, `${holding} connections to be held`);
+  return results;
+}
 
-const isHeld = pool => () => pool[LEASE].stats.connected === pool.stats.size && pool.stats.idle === 0;
+const ended = result => result.catch(error => error);
 
 describe('Readers of a pool that are slow', () => {
   for (const times of [1, 2]) {
     it(`and hold ${times === 1 ? 'all' : 'twice as many as all'} connections are cut off when requests wait`, async () => {
       const size = 3;
       const pool = await opened({ size, acquire_timeout: 6000 }); // readers are measured for a sixth of it
-      const results = read(pool, times * size, 8000).map(each => each.catch(error => error));
-      await until(isHeld(pool), 'all connections to be held');
+      const results = (await read(pool, times * size, 8000, size)).map(ended);
       const works = [
         pool.query('SELECT 1 AS one'),
         pool.query('SELECT 1 AS one'),
@@ -60,8 +67,7 @@ describe('Readers of a pool that are slow', () => {
 
   it('are cut off when an owner waits, though a connection is left to queries', async () => {
     const pool = await opened({ size: 3, acquire_timeout: 6000 });
-    const results = read(pool, 2, 8000).map(each => each.catch(error => error));
-    await until(() => pool.stats.connected >= 2 && pool.stats.idle === 0);
+    const results = (await read(pool, 2, 8000)).map(ended);
     await until(() => pool.query('SELECT 1').then(() => pool.stats.connected === 3));
     await pool.transaction(tx => tx.query('SELECT 1'));
     assert.equal((await Promise.race(results)).code, '57014');
@@ -71,9 +77,7 @@ describe('Readers of a pool that are slow', () => {
 
   it('go on while one connection is left', async () => {
     const pool = await opened({ size: 3, acquire_timeout: 600 });
-    const results = read(pool, 2, 8000);
-    const ends = results.map(each => each.catch(error => error));
-    await until(() => pool.stats.connected >= 2);
+    const ends = (await read(pool, 2, 8000)).map(ended);
     for (let i = 0; i < 20; i++) {
       await pool.query('SELECT 1');
       await sleep(40);
@@ -85,8 +89,7 @@ describe('Readers of a pool that are slow', () => {
 
   it('go on in a pool of any size while no request waits', async () => {
     const pool = await opened({ size: 1, acquire_timeout: 300 });
-    const [result] = read(pool, 1, 8000).map(each => each.catch(error => error));
-    await until(isHeld(pool), 'the connection to be held');
+    const [result] = (await read(pool, 1, 8000)).map(ended);
     await sleep(800); // twice as long as a reader is measured
     assert.equal(await Promise.race([result, 'it has not ended']), 'it has not ended');
     pool.destroy();
@@ -125,8 +128,7 @@ describe('Readers of a pool that take 4 MB a second', () => {
   it('are never cut off, though requests wait for them', async function () {
     this.timeout(30000);
     const pool = await opened({ size: 2, acquire_timeout: 6000 });
-    const results = read(pool, 2, 4e6, "SELECT repeat('x', 10000) FROM generate_series(1, 1000)");
-    await until(isHeld(pool), 'all connections to be held');
+    const results = await read(pool, 2, 4e6, 2, "SELECT repeat('x', 10000) FROM generate_series(1, 1000)");
     const waiting = pool.query('SELECT 1 AS one');
     for (const { rowCount } of await Promise.all(results)) assert.equal(rowCount, 1000);
     assert.equal((await waiting).rows[0].one, 1);
