@@ -23,8 +23,8 @@ class Writes extends List {
   over = error => this.shift().written(error);
 }
 
-/** Whether middleware has replaced its `write`, and may hold bytes. */
-const isWrapped = stream => Object.hasOwn(stream, 'write');
+/** Whether its `write` may hold bytes and drop callbacks: middleware has replaced it, or it declares no callback. */
+const isWrapped = stream => Object.hasOwn(stream, 'write') || stream.write.length === 1;
 
 /** A WHATWG WritableStream as a Node stream, whose `release()` unlocks it. */
 function fromWeb(stream) {
@@ -69,6 +69,7 @@ class Target {
   #before; // bytes on its socket when it began
   #context = new AsyncResource('quickgres.Target'); // the request's, in which the stream's code runs
   #ended = false;
+  #finished = false;
   #inBacklog = 0; // bytes of it that the backlog counts
   #lost; // why the stream takes no more
   #ondrain = nothing;
@@ -182,7 +183,7 @@ class Target {
       return this.#context.runInAsyncScope(method, this.stream, first, second);
     } catch (error) {
       this.giveUp(error);
-      throw error;
+      throw this.error;
     }
   }
 
@@ -265,7 +266,8 @@ class Target {
 
   /** The stream has finished, failed or closed. */
   over(error) {
-    if (error === undefined && this.#ended) this.#settle?.resolve();
+    this.#finished = error === undefined && this.#ended;
+    if (this.#finished) this.#settle?.resolve();
     else this.#fail(error);
     this.#take();
     this.#onready();
@@ -274,7 +276,8 @@ class Target {
   #fail(error) {
     this.#take();
     if (this.#lost !== undefined) return;
-    this.lose(error?.message === undefined || error.code === 'ERR_STREAM_PREMATURE_CLOSE' ? this.error : error);
+    const isClose = !error || error.code === 'ERR_STREAM_PREMATURE_CLOSE';
+    this.lose(isClose ? this.error : error.message === undefined ? closedBefore(error) : error);
     this.#ongone(this.#lost);
   }
 
@@ -289,7 +292,7 @@ class Target {
     this.#begin(piece ?? null, rowCount);
     this.#ended = true;
     this.#run(this.stream.end, piece);
-    if (this.stream.writableFinished) return undefined;
+    if (this.#finished || this.stream.writableFinished) return undefined;
     if (piece !== undefined) this.#give(piece);
     // Most streams finish in this turn of the loop, and need no timer.
     setImmediate(() => {
@@ -310,6 +313,7 @@ class Target {
   #settled() {
     return new Promise((resolve, reject) => {
       this.#settle = { resolve, reject };
+      if (this.#lost !== undefined) reject(this.#lost); // in the call itself, as streams of other packages do
     });
   }
 

@@ -2,7 +2,7 @@
 
 const assert = require('node:assert/strict');
 const { AsyncLocalStorage } = require('node:async_hooks');
-const { once } = require('node:events');
+const { EventEmitter, once } = require('node:events');
 const http = require('node:http');
 const net = require('node:net');
 const { PassThrough, Writable } = require('node:stream');
@@ -107,17 +107,20 @@ describe('A target', () => {
 
   it('is destroyed if its write or end throws, since a stream of Node.js then calls back no more', async () => {
     const broken = new Error('broken');
-    const fail = () => {
-      throw broken;
-    };
     for (const use of [target => target.write(Buffer.from('a')), target => target.end(Buffer.from('a'))]) {
-      const stream = new Writable({ write: fail });
-      stream.on('error', () => {});
-      const target = new Target(stream);
-      const gone = new Promise(resolve => target.watch(resolve));
-      assert.throws(() => use(target), broken);
-      assert.equal(await gone, broken);
-      assert.equal(stream.destroyed, true);
+      for (const thrown of [broken, 'broken']) {
+        const fail = () => {
+          throw thrown;
+        };
+        const stream = new Writable({ write: fail });
+        stream.on('error', () => {});
+        const target = new Target(stream);
+        const gone = new Promise(resolve => target.watch(resolve));
+        const expected = thrown === broken ? broken : { name: 'AbortError', cause: 'broken' };
+        assert.throws(() => use(target), expected);
+        assert.equal(await gone, target.error);
+        assert.equal(stream.destroyed, true);
+      }
     }
   });
 
@@ -244,6 +247,29 @@ describe('A target', () => {
       target.release();
       assert.equal(stream.listenerCount('drain'), 0);
       assert.equal(stream.listenerCount('close'), stream.destroyed ? 0 : watched);
+    }
+  });
+
+  it('has taken everything, or rejects, in the call, as streams of readable-stream 3, minipass and streamx do', async () => {
+    class Other extends EventEmitter {
+      fails;
+      write(chunk) {
+        return chunk.length > 0; // and calls nothing back
+      }
+      end() {
+        if (this.fails) this.emit('error', new Error('failed'));
+        else this.emit('finish');
+      }
+    }
+    for (const fails of [false, true]) {
+      const stream = Object.assign(new Other(), { fails });
+      const target = new Target(stream);
+      target.watch(() => {});
+      target.write(Buffer.from('a'));
+      assert.equal(target.flushed(), undefined);
+      if (fails) await assert.rejects(target.end(), { message: 'failed' });
+      else assert.equal(target.end(), undefined);
+      target.release();
     }
   });
 
