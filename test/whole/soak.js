@@ -59,15 +59,16 @@ async function soak(client, { queries, texts, samples = 10, report = () => {} })
   return all;
 }
 
-/** @returns {object} by how much memory has grown from the third sample to the last, in bytes */
+/**
+ * @returns {object} by how much memory has grown from the third sample to the last, in bytes: so often as much as between
+ *   two samples at the median, since a leak is in each, and what else the process does is in one
+ */
 function growth(samples) {
-  const [from, to] = [samples[2], samples[samples.length - 1]];
-  return {
-    heap: to.heap - from.heap,
-    external: to.external - from.external,
-    rss: to.rss - from.rss,
-    server: to.server - from.server
+  const grown = name => {
+    const steps = samples.slice(3).map((sample, i) => sample[name] - samples[i + 2][name]);
+    return steps.length * steps.sort((a, b) => a - b)[steps.length >> 1];
   };
+  return { heap: grown('heap'), external: grown('external'), server: grown('server') };
 }
 
 async function main([queries = 10000000, texts = 100000, statement_cache]) {
