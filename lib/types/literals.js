@@ -60,6 +60,17 @@ function endOf(source, from, quote) {
   return source.length;
 }
 
+/** Whether a slash begins a regular expression, and does not divide: it divides `x++` and `x!`. */
+function isRegexBehind(tokens) {
+  const [before, last] = [tokens.at(-2), tokens.at(-1)];
+  if (last === undefined || last.isHead) return true;
+  if (!BEFORE_REGEX.test(last.value)) return false;
+  const isBehindValue = value => before?.line === last.line && !before.isHead && value(before.value);
+  if (last.value === '!') return !isBehindValue(value => !BEFORE_REGEX.test(value));
+  if (last.value !== '+' && last.value !== '-') return true;
+  return !isBehindValue(value => value === last.value && before.column === last.column - 1);
+}
+
 /** Whether a parenthesis is that of `if (…)`, `for await (…)` and the like, but not of a method with such a name. */
 function isHead(tokens, index) {
   const at = tokens[index - 1]?.value === 'await' ? index - 2 : index - 1;
@@ -101,8 +112,7 @@ function tokensOf(source) {
   };
   const literal = token => {
     const { value } = token;
-    const last = tokens.at(-1);
-    const isRegex = value === '/' && (last?.isHead || BEFORE_REGEX.test(last?.value ?? '('));
+    const isRegex = value === '/' && isRegexBehind(tokens);
     if ((!isRegex && value !== "'" && value !== '"') || at < unclosed[value]) return false;
     const end = endOf(source, at + 1, value);
     if (source[end] !== value) {

@@ -70,6 +70,16 @@ describe('The literals of a program', () => {
     assert.deepEqual(textsOf(`const X = '${longest}'; pool.query(´\${X}´); pool.query(´\${X}x´)`), [longest]);
   });
 
+  it('are not hidden by a slash that divides what ++, -- or ! is behind, but by that of a regular expression', () => {
+    const behind = " 2; pool.query('SELECT 1'); // it's";
+    for (const divided of ['i++', 'i --', 'a.b!', 'a[0]!', 'f()!', 'i']) {
+      assert.deepEqual(textsOf(`x = ${divided} /${behind}`), ['SELECT 1'], divided);
+    }
+    for (const before of ['if (a) !', 'return !', 'a && !', 'x = 1 + +', 'x = - -', '!', 'f(!', '{ !', 'a\n!']) {
+      assert.deepEqual(textsOf(`${before} /'/.test(b); pool.query('SELECT 1'); // it's`), ['SELECT 1'], before);
+    }
+  });
+
   it('end with a string, a template or a regular expression that does not end', () => {
     for (const end of ['"', "'", '´', '´${', '/[', "'\\\\"])
       assert.deepEqual(textsOf(`pool.query('SELECT 1'); x = ${end}pool.query( SELECT 2 )`), ['SELECT 1'], end);
