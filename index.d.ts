@@ -15,7 +15,15 @@ export type Format = 0 | 1;
 type Plain = string | Uint8Array | number | bigint | boolean | Date | null;
 
 /** JSON of objects and lists. */
-type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json | undefined };
+type Json =
+  | string
+  | number
+  | boolean
+  | null
+  | readonly Json[]
+  | { readonly [name: string]: Json | undefined }
+  | { toJSON(): unknown }
+  | JsonObject;
 
 /**
  * An object of an interface, which is JSON; without the members by which Map, Set, Promise, Error and functions are

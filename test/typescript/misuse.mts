@@ -276,5 +276,9 @@ pool.query('SELECT $1', [Promise.resolve(1)]);
 pool.query('SELECT $1', [new Error('a')]);
 // @ts-expect-error an element is a value
 array([new Map()]);
+// @ts-expect-error JSON has no bigint
+pool.query('SELECT $1', [{ a: [{ b: 1n }] }]);
+// @ts-expect-error and no Map
+pool.query('SELECT $1', [{ a: { b: new Map() } }]);
 // @ts-expect-error a list of text and values is no piece
 pool.query(['SELECT 1', []]);

@@ -173,6 +173,9 @@ async function queries(client: Client): Promise<void> {
     values
   );
   assert.deepEqual(back.rows[0]?.b, Buffer.of(1));
+  const owner: User = { id: user.id, name };
+  const json = await client.query<AnyColumns>('SELECT $1::jsonb AS data', [{ owner, at: [new Date(0)] }]);
+  assert.deepEqual(json.rows[0]?.data, { owner, at: ['1970-01-01T00:00:00.000Z'] });
 
   const { objects, arrays } = await client.query<User>(USER);
   same<typeof objects, User[]>(true);
