@@ -66,8 +66,14 @@ export interface ResponseCacheEvents {
   error: [error: Error, about?: { key: string; tags: string[] }];
 }
 
-/** What asks a cache: the cache itself, or, by `with`, for a session with settings. */
-export interface CacheSession {
+/** Options with `decode: B` by which a text in Queries has its declared row. */
+type InMode<B> = { decode?: B; names?: undefined; format?: 0 | undefined };
+
+/**
+ * What asks a cache: the cache itself, or, by `with`, for a session with settings. D is whether its client or pool
+ * decodes.
+ */
+export interface CacheSession<out D extends boolean = true> {
   /**
    * Answers a query, from memory if possible.
    * @param text SQL
@@ -83,10 +89,14 @@ export interface CacheSession {
     values?: Values,
     options?: CachedQueryOptions
   ): Promise<RowReader<T>>;
+  query<X extends string = string, const B extends boolean | undefined = undefined>(
+    text: X,
+    ...more: Arguments<X, [options?: CachedQueryOptions & InMode<B>]>
+  ): Promise<RowReader<ListedRow<X, [B] extends [boolean] ? B : D>>>;
   query<X extends string = string>(
     text: X,
     ...more: Arguments<X, [options?: CachedQueryOptions]>
-  ): Promise<RowReader<ListedRow<X, true>>>;
+  ): Promise<RowReader<ListedRow<X, boolean>>>;
   /**
    * Writes the result of a query to a target, from memory if possible.
    * @param target as of `Client.queryTo`
@@ -123,20 +133,20 @@ export interface CacheSession {
    * @returns what asks the same cache
    * @throws {TypeError} for wrong names and values
    */
-  with(settings: Settings): CacheSession;
+  with(settings: Settings): CacheSession<D>;
 }
 
 /** Its methods that ask are those of CacheSession. */
-export interface ResponseCache extends CacheSession {}
+export interface ResponseCache<out D extends boolean = true> extends CacheSession<D> {}
 
 /** Answers queries from memory, and asks its own client or pool otherwise. */
-export class ResponseCache extends EventEmitter {
+export class ResponseCache<out D extends boolean = true> extends EventEmitter {
   /**
    * @param client a client or pool for the cache alone, whose sessions become read-only
    * @param options max_bytes, max_answer_bytes, max_age, stale_while_revalidate, now
    * @throws {TypeError} for any other client, and for wrong options
    */
-  constructor(client: Client<any> | Pool<any>, options?: ResponseCacheOptions);
+  constructor(client: Client<D> | Pool<D>, options?: ResponseCacheOptions);
   /** The most memory for all answers, in bytes. */
   readonly max_bytes: number;
   /** Bytes above which an answer is not kept. */

@@ -67,14 +67,14 @@ export function respond(
   options?: RespondOptions
 ): Promise<StreamResult>;
 export function respond<X extends string>(
-  session: CacheSession,
+  session: CacheSession<boolean>,
   request: IncomingMessage | Http2ServerRequest,
   response: ServerResponse | Http2ServerResponse,
   text: X,
   ...more: TextArguments<X, [options?: CachedRespondOptions]>
 ): Promise<StreamResult>;
 export function respond(
-  session: CacheSession,
+  session: CacheSession<boolean>,
   request: IncomingMessage | Http2ServerRequest,
   response: ServerResponse | Http2ServerResponse,
   piece: Sql,
@@ -98,13 +98,13 @@ export function respond(
   options?: RespondOptions
 ): Promise<Response>;
 export function respond(
-  session: CacheSession,
+  session: CacheSession<boolean>,
   request: Request,
   piece: Sql,
   options?: CachedRespondOptions
 ): Promise<Response>;
 export function respond<X extends string>(
-  session: CacheSession,
+  session: CacheSession<boolean>,
   request: Request,
   text: X,
   ...more: TextArguments<X, [options?: CachedRespondOptions]>

@@ -135,6 +135,14 @@ await respond(pool, request, response, 'SELECT title FROM posts WHERE id = $1', 
 await live.respond(request, response, 'SELECT title FROM posts WHERE id = $1', [1], { tags: ['posts'] });
 const cached = await cache.query('SELECT title FROM posts WHERE id = $1', [1], { max_age: 1 });
 same<Of<typeof cached>, { title: string }>();
+const cachedTexts = await cache.query('SELECT id FROM people', [], { decode: false, max_age: 1 });
+same<Of<typeof cachedTexts>, { id: string }>();
+const cachedBinary = await cache.query('SELECT id FROM people', [], { format: 1 });
+same<Of<typeof cachedBinary>, any>();
+const cacheOfTexts = new ResponseCache(new Pool({ decode: false }));
+const textsOfIt = await cacheOfTexts.with({ role: 'a' }).query('SELECT id FROM people');
+same<Of<typeof textsOfIt>, { id: string }>();
+await respond(cacheOfTexts, new Request('x:'), 'SELECT id FROM people', [], { max_age: 1 });
 const [strings] = await client.batch(['SELECT id FROM people']);
 same<Of<typeof strings>, { id: string }>();
 const withStream = await pool.query('SELECT title FROM posts WHERE person = $1', [1], { stream: new PassThrough() });
