@@ -180,7 +180,7 @@ class Typing {
     if (labels) return labels.map(label => JSON.stringify(label)).join(' | ');
     if (kind === 'c' && !isParam) {
       const types = (fields ?? []).map(
-        ([field, type]) => `${JSON.stringify(this.#nameOf(field))}: ${this.#typeOf(type, COLUMNS, false)} | null`
+        ([field, type]) => `${JSON.stringify(this.#nameOf(field))}: ${this.#typeOf(type, of, false)} | null`
       );
       return `{ ${types.join('; ')} }`;
     }
@@ -188,7 +188,9 @@ class Typing {
     const isText = oid < OWN_TYPES && decoders[oid] === undefined;
     if (isText && !isParam) return 'string';
     if (isParam && this.#types.get(this.#below(elementOid)).element) return 'Value'; // of a domain of lists
-    return `${isParam ? 'readonly ' : ''}(${this.#typeOf(elementOid, isParam ? PARAMS : COLUMNS, isParam)} | null)[]`;
+    // The decoder of a built-in array is one of its own.
+    const ofElement = isParam || oid >= OWN_TYPES ? of : COLUMNS;
+    return `${isParam ? 'readonly ' : ''}(${this.#typeOf(elementOid, ofElement, isParam)} | null)[]`;
   }
 
   /** @returns {number} the type below domains */

@@ -130,12 +130,16 @@ declare module 'quickgres' {
     );
     program.write(
       'app.js',
-      "pool.query('SELECT data, visits, tags, mood, moods, title FROM people JOIN posts ON person = people.id')"
+      "pool.query('SELECT data, visits, tags, mood, moods, title FROM people JOIN posts ON person = people.id');" +
+        "pool.query('SELECT ARRAY[visits] AS v, ARRAY[posts] AS p FROM people, posts')"
     );
     assert.equal((await program.run()).code, 0);
+    // Own decoders are those of fields, and of elements of arrays that are not built in.
     assert.deepEqual(Object.values(declared()), [
+      'values: Values; row: { "v": (number | string | null)[]; "p": ({ "id": bigint | null; "person": number | null; ' +
+        '"title": string | null; "parent": bigint | null } | null)[] }',
       `values: Values; row: { "data": import('./person.js').Person; "visits": bigint; "tags": Set<string>; "mood": Mood; ` +
-        '"moods": ("sad" | "ok" | "happy" | null)[] | null; "title": Title }'
+        '"moods": (Mood | null)[] | null; "title": Title }'
     ]);
     program.write('package.json', '{"quickgres": {"columns": {"people.date": "string"}}}');
     const complaint = () => program.run().then(({ code, stderr }) => [code, stderr]);
