@@ -640,9 +640,9 @@ export interface Description {
  */
 export interface TransactionOptions extends Idempotent {
   /**
-   * How often the function is called again after a serialization failure (40001) or a deadlock (40P01), each time in a
-   * new transaction and after a longer pause. Limits are for all calls together. A savepoint is not repeated: it fails
-   * with its transaction. Default: 0.
+   * How often the function is called again after a serialization failure (40001), a deadlock (40P01), or a prepared
+   * statement whose columns have changed (0A000), each time in a new transaction and after a longer pause. Limits are
+   * for all calls together. A savepoint is not repeated: it fails with its transaction. Default: 0.
    */
   retries?: number | undefined;
   /** Rejects at once with an AbortError and rolls back. Default: none. */

@@ -277,8 +277,11 @@ class Transaction {
   }
 }
 
-/** SQLSTATEs of transactions that others have made fail: serialization_failure, deadlock_detected. */
-const TRANSIENT = /^40(?:001|P01)$/;
+/**
+ * SQLSTATEs and routines of transactions that others have made fail: serialization_failure, deadlock_detected, and that
+ * of a prepared statement whose columns have changed.
+ */
+const TRANSIENT = /^40(?:001|P01)|RevalidateCachedQuery/;
 
 /** The attempts of one call of transaction(): more than one if a connection is lost, or others make its block fail. */
 class Attempts {
@@ -327,7 +330,8 @@ class Attempts {
         return await this.once();
       } catch (error) {
         const reason = this.#last?.scope.failure; // other errors of the function, whatever their code, are none
-        const isTransient = TRANSIENT.test(reason?.code) && (error === reason || error?.cause === reason);
+        const isTransient =
+          TRANSIENT.test(reason?.code + reason?.routine) && (error === reason || error?.cause === reason);
         if (attempt >= this.#options.retries || !isTransient) throw error;
       }
       const pause = Math.min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** attempt) * (0.5 + Math.random() / 2);

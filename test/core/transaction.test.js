@@ -1032,6 +1032,25 @@ describe('The retries of a transaction', () => {
     }
   });
 
+  it('come after a prepared statement whose columns have changed, and after no other 0A000', async () => {
+    const client = await connected();
+    const server = await sharedServer();
+    await server.sql('DROP TABLE IF EXISTS widened; CREATE TABLE widened AS SELECT 1 AS a');
+    const text = 'SELECT * FROM widened';
+    for (const session of [client, await pooled({ size: 1 }), client.with({ 'a.b': 1 })]) {
+      for (const method of ['query', 'commit']) {
+        await session.query(text);
+        await server.sql('ALTER TABLE widened ADD b int');
+        const [row] = await session.transaction(tx => tx[method](text), { retries: 1 });
+        assert.deepEqual(row.toObject?.() ?? row, { a: 1, b: null });
+        await server.sql('ALTER TABLE widened DROP b');
+      }
+    }
+    const calls = [];
+    await assert.rejects(client.transaction(failing('0A000', calls), { retries: 5 }), { code: '0A000' });
+    assert.equal(calls.length, 1);
+  });
+
   it('do not come for an error that the server has not reported on this transaction', async () => {
     const client = await connected();
     const other = await connected();
