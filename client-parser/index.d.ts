@@ -110,13 +110,13 @@ export interface ReaderOptions {
    * true: the built-in decoders; a map: its decoders; false: strings, or Uint8Arrays in binary format. Default:
    * TypeParser decodes binary columns.
    */
-  decode?: Decode;
+  decode?: Decode | undefined;
 }
 
 /** Takes messages and makes rows. */
 export class RowReader<T extends object = Record<string, any>> {
   /** @param options decode; binary: 1 for binary columns whose description does not say so */
-  constructor(options?: ReaderOptions & { binary?: 0 | 1 | boolean });
+  constructor(options?: ReaderOptions & { binary?: 0 | 1 | boolean | undefined });
   /**
    * The rows so far, as structs, which decode a column when you read it. For a COPY, the Uint8Array of each message.
    * Setting it forgets what came before.
@@ -183,11 +183,11 @@ export interface RowsOptions {
    * What columns become: true, by `decoders`; a map, by its decoders; false, strings, or Uint8Arrays in binary format.
    * Default: true.
    */
-  decode?: Decode;
+  decode?: Decode | undefined;
   /** Whether rows are structs, which decode a column when you read it. Default: false: plain objects. */
-  structs?: boolean;
+  structs?: boolean | undefined;
   /** Stops reading and cancels the source. Default: none. */
-  signal?: AbortSignal;
+  signal?: AbortSignal | undefined;
 }
 
 type Bytes = ArrayBufferLike | ArrayBufferView;

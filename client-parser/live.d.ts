@@ -9,7 +9,7 @@ export interface LiveOptions extends Omit<RequestInit, 'signal' | 'headers'> {
   /** Ends the loop with its reason. Default: none. */
   signal?: AbortSignal | undefined;
   /** Headers of the request. Default: none. */
-  headers?: RequestInit['headers'];
+  headers?: RequestInit['headers'] | undefined;
 }
 
 /** The rows of a state. Rows that did not change are the same objects as in the state before. */

@@ -64,6 +64,8 @@ export async function load(list: HTMLElement, signal: AbortSignal): Promise<numb
     else if (error instanceof ResponseError) list.append(await error.response.text(), String(error.status));
     else throw error;
   }
+  const perhaps = { decode: undefined, structs: undefined, signal: undefined };
+  for await (const row of rows<User>('/users', perhaps)) list.append(row.name);
   for await (const batch of rows(await fetch('/users')).batches())
     list.append(String(batch.length), batch[0]?.anything);
   const columns: readonly Column[] = all.columns ?? [];
