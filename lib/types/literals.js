@@ -60,11 +60,14 @@ function endOf(source, from, quote) {
   return source.length;
 }
 
-/** Whether a slash begins a regular expression, and does not divide: it divides `x++` and `x!`. */
-function isRegexBehind(tokens) {
+/**
+ * Whether a slash begins a regular expression, and does not divide: it divides `x++` and `x!`. In front of `>` it ends
+ * an element of JSX.
+ */
+function isRegexBehind(tokens, next) {
   const [before, last] = [tokens.at(-2), tokens.at(-1)];
   if (last === undefined || last.isHead) return true;
-  if (!BEFORE_REGEX.test(last.value)) return false;
+  if (!BEFORE_REGEX.test(last.value) || (last.value === '}' && next === '>')) return false;
   const isBehindValue = value => before?.line === last.line && !before.isHead && value(before.value);
   if (last.value === '!') return !isBehindValue(value => !BEFORE_REGEX.test(value));
   if (last.value !== '+' && last.value !== '-') return true;
@@ -112,7 +115,7 @@ function tokensOf(source) {
   };
   const literal = token => {
     const { value } = token;
-    const isRegex = value === '/' && isRegexBehind(tokens);
+    const isRegex = value === '/' && isRegexBehind(tokens, source[at + 1]);
     if ((!isRegex && value !== "'" && value !== '"') || at < unclosed[value]) return false;
     const end = endOf(source, at + 1, value);
     if (source[end] !== value) {

@@ -70,7 +70,9 @@ describe('The literals of a program', () => {
     assert.deepEqual(textsOf(`const X = '${longest}'; pool.query(´\${X}´); pool.query(´\${X}x´)`), [longest]);
   });
 
-  it('are not hidden by a slash that divides what ++, -- or ! is behind, but by that of a regular expression', () => {
+  it('are not hidden by a slash that divides what ++, -- or ! is behind, nor by one of JSX, but by that of a regular expression', () => {
+    const element = "<p><A b={c} /> {(await pool.query('SELECT 1')).rows.map(row => <li key={row.a}>it</li>)}</p>";
+    assert.deepEqual(textsOf(`return ${element};`), ['SELECT 1']);
     const behind = " 2; pool.query('SELECT 1'); // it's";
     for (const divided of ['i++', 'i --', 'a.b!', 'a[0]!', 'f()!', 'i']) {
       assert.deepEqual(textsOf(`x = ${divided} /${behind}`), ['SELECT 1'], divided);
