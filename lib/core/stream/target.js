@@ -37,7 +37,8 @@ function fromWeb(stream) {
     );
   const writable = new Writable({
     write(chunk, encoding, callback) {
-      settle(writer.write(chunk), callback);
+      // A copy: the stream may transfer its memory, which would be that of other results, or of Node's pool.
+      settle(writer.write(Buffer.from(new Uint8Array(chunk).buffer)), callback);
     },
     final(callback) {
       writer.close().catch(nothing); // for a stream that has failed, it does not say why

@@ -53,6 +53,17 @@ describe('A target', () => {
     assert.equal(stream.locked, false);
   });
 
+  it('may be a WHATWG stream that transfers the memory of its chunks', async () => {
+    const taken = [];
+    const write = chunk => void taken.push(Buffer.from(structuredClone(chunk.buffer, { transfer: [chunk.buffer] })));
+    const target = new Target(new WritableStream({ write }));
+    const block = Buffer.from('abc');
+    for (const piece of [block.subarray(0, 1), block.subarray(1)]) target.write(piece);
+    await target.end();
+    assert.deepEqual(taken.map(String), ['a', 'bc']);
+    assert.equal(String(block), 'abc');
+  });
+
   it('tells the backlog how much it has not taken, and when that is nothing', async () => {
     const callbacks = [];
     const stream = new Writable({ write: (chunk, encoding, callback) => callbacks.push(callback) });
