@@ -14,7 +14,7 @@ const { CAPABILITIES, codeLines, readHouse, unitOf } = require('../test/support/
 const root = path.join(__dirname, '..');
 
 /** Bytes of minified bundles. A change that makes the code smaller lowers these. */
-const LIMITS = { core: 230_990, pool: 253_410 };
+const LIMITS = { core: 230_990, pool: 253_530 };
 
 /** @returns {Promise<{bytes: number, gzipped: number}>} the size of what an entry point loads */
 async function bundled(entry, resolveDir = root) {

@@ -59,6 +59,13 @@ function leftOf(options, since) {
 const isLost = error => error instanceof ConnectionError || (error instanceof PostgresError && error.code === '08006');
 
 /**
+ * Whether a query was refused before it was executed, since its prepared statement has other columns now. Its connection
+ * does not send it again behind a write, whose order it keeps; queries of a pool have none.
+ */
+const isOutdated = error =>
+  error instanceof PostgresError && error.routine === 'RevalidateCachedQuery' && !error.where && !error.index;
+
+/**
  * A pool's lease: it is the set of the pool's connections, and gives the scope of one of them, which it has to find
  * first. See Scope.run.
  */
@@ -129,9 +136,10 @@ class PoolLease extends Connections {
             '25001'
           );
         } catch (error) {
-          const isRepeatable = isLost(error) && (idempotent || error.sent === false) && attempts < ATTEMPTS;
-          if (!isRepeatable || (await mayRepeat?.(error)) === false) throw error;
-          isSent ||= error.sent !== false;
+          const isUndone = need === 'shared' && isOutdated(error);
+          const isRepeatable = isUndone || (isLost(error) && (idempotent || error.sent === false));
+          if (!isRepeatable || attempts === ATTEMPTS || (await mayRepeat?.(error)) === false) throw error;
+          isSent ||= !isUndone && error.sent !== false;
           // Others may have been lost with this one, which only the next turns of the loop tell.
           await new Promise(resolve => {
             setTimeout(resolve, 2 ** attempts);

@@ -26,6 +26,30 @@ describe('A Pool', () => {
     );
   });
 
+  it('sends a query again whose statement has other columns now, whatever was sent behind it', async () => {
+    const server = await sharedServer();
+    await server.sql('DROP TABLE IF EXISTS changing; CREATE TABLE changing (a int)');
+    const pool = await opened({ size: 1 });
+    const [read, write] = ['SELECT * FROM changing', 'INSERT INTO changing VALUES (1) RETURNING *'];
+    const ways = [
+      () => pool.query(read),
+      () => pool.query(write),
+      () => pool.query(write, [], { format: 1 }),
+      () => pool.with({ 'a.b': 1 }).query(write),
+      () => pool.batch([[write], ['SELECT 1']]).then(([result]) => result)
+    ];
+    for (const way of ways) {
+      await server.sql('TRUNCATE changing; INSERT INTO changing VALUES (1)');
+      await way();
+      await server.sql('ALTER TABLE changing ADD b int');
+      const [[row]] = await Promise.all([way(), pool.query('UPDATE changing SET a = a')]);
+      assert.deepEqual({ ...(row.toObject?.() ?? row) }, { a: 1, b: null });
+      const [{ count }] = await server.sql('SELECT count(*)::int FROM changing');
+      assert.equal(Number(count), way === ways[0] ? 1 : 3);
+      await server.sql('ALTER TABLE changing DROP b');
+    }
+  });
+
   it('repeats with idempotent what the server reports as 08006, which it has lost behind it', async () => {
     const pool = await opened({ size: 1 });
     await pool.query('CREATE SEQUENCE losses');
