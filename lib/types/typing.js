@@ -173,14 +173,16 @@ class Typing {
     });
   }
 
-  #typeOf(oid, of, isParam) {
+  /** @param {Object<string, string>} given what package.json says of types, which may be the database's own */
+  #typeOf(oid, given, isParam) {
     const { name, base, labels, element: elementOid, fields, kind } = this.#types.get(oid) ?? {};
-    if (Object.hasOwn(of, name)) return of[name];
-    if (base) return this.#typeOf(base, of, isParam);
+    const builtIn = oid >= OWN_TYPES ? {} : isParam ? PARAMS : COLUMNS;
+    for (const types of [given, builtIn]) if (Object.hasOwn(types, name)) return types[name];
+    if (base) return this.#typeOf(base, given, isParam);
     if (labels) return labels.map(label => JSON.stringify(label)).join(' | ');
     if (kind === 'c' && !isParam) {
       const types = (fields ?? []).map(
-        ([field, type]) => `${JSON.stringify(this.#nameOf(field))}: ${this.#typeOf(type, of, false)} | null`
+        ([field, type]) => `${JSON.stringify(this.#nameOf(field))}: ${this.#typeOf(type, given, false)} | null`
       );
       return `{ ${types.join('; ')} }`;
     }
@@ -189,7 +191,7 @@ class Typing {
     if (isText && !isParam) return 'string';
     if (isParam && this.#types.get(this.#below(elementOid)).element) return 'Value'; // of a domain of lists
     // The decoder of a built-in array is one of its own.
-    const ofElement = isParam || oid >= OWN_TYPES ? of : COLUMNS;
+    const ofElement = isParam || oid >= OWN_TYPES ? given : {};
     return `${isParam ? 'readonly ' : ''}(${this.#typeOf(elementOid, ofElement, isParam)} | null)[]`;
   }
 
@@ -202,7 +204,7 @@ class Typing {
   #columnType({ oid, tableOid, column }) {
     const { schema, name } = this.#names.get(`${tableOid}.${column}`) ?? {};
     const { columns, types } = this.#settings;
-    return columns[`${schema}.${name}`] ?? columns[name] ?? this.#typeOf(oid, { ...COLUMNS, ...types }, false);
+    return columns[`${schema}.${name}`] ?? columns[name] ?? this.#typeOf(oid, types, false);
   }
 
   /** @returns {Promise<{values: string[], row: string[]}>} rejects with the server's error */
@@ -222,7 +224,7 @@ class Typing {
     if (wrong !== undefined) throw new TypeError(`the comment "not null" names ${wrong}, which is no column`);
     return {
       values: params.map(
-        ({ oid }, index) => this.#typeOf(oid, PARAMS, true) + (sure.params.has(index + 1) ? '' : ' | null')
+        ({ oid }, index) => this.#typeOf(oid, {}, true) + (sure.params.has(index + 1) ? '' : ' | null')
       ),
       row: [...row.values()]
     };

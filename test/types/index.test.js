@@ -86,6 +86,8 @@ declare module 'quickgres' {
         'values: [string | null, string | null]; row: { "c": { "id": number | null } | null; "cs": ({ "id": number | null } | null)[]; "a": string | null; "as": string; "r": string | null; "rs": (string | null)[]; "x": { "id": number | null } | null; "i": (string | null)[] }',
       'SELECT $1::list[] AS a, $2::list2[] AS b, $3::list2 AS c':
         'values: [Value | null, Value | null, readonly (number | null)[] | null]; row: { "a": ((number | null)[] | null)[] | null; "b": ((number | null)[] | null)[] | null; "c": (number | null)[] | null }',
+      'SELECT * FROM app.named WHERE o = $1 AND b = $2 AND j = $3::app.json':
+        'values: ["a" | null, string | null, string | null]; row: { "o": "a" | null; "b": string | null; "j": { "int8": string | null } | null; "os": ("a" | null)[] | null }',
       'SELECT 1 AS "a""\n", 2 AS a, NULL AS a': 'values: []; row: { "a\\"\\n": number; "a": string | null }'
     };
     program.write(
@@ -96,7 +98,7 @@ declare module 'quickgres' {
     );
     assert.deepEqual(await program.run(['--strict']), {
       code: 0,
-      stdout: '5 texts in 1 files have types\n',
+      stdout: '6 texts in 1 files have types\n',
       stderr: ''
     });
     assert.deepEqual(declared(), texts);

@@ -14,3 +14,4 @@ CREATE TABLE filled (id int NOT NULL, name text NOT NULL); CREATE TRIGGER fill B
 INSERT INTO people (id, name, mail) VALUES (1, 'a', 'a@b'), (2, 'b', NULL), (3, 'c', 'c@d');
 INSERT INTO posts VALUES (10, 1, 'x', NULL), (11, 1, 'y', 10), (12, 2, 'z', 10);
 INSERT INTO checked VALUES (NULL), (1); INSERT INTO children VALUES (1);
+CREATE SCHEMA app; CREATE TYPE app.oid AS ENUM ('a'); CREATE DOMAIN app.bool AS text; CREATE TYPE app.json AS (int8 app.bool); CREATE TABLE app.named (o app.oid, b app.bool, j app.json, os app.oid[]);
