@@ -513,7 +513,7 @@ describe('The ecosystem', () => {
       const metrics = new sdk.InMemoryMetricExporter(sdk.AggregationTemporality.CUMULATIVE);
       const reader = new sdk.PeriodicExportingMetricReader({ exporter: metrics, exportIntervalMillis: 1e8 });
       const meter = new sdk.MeterProvider({ readers: [reader] }).getMeter('test');
-      const pool = new Pool(server.config, { size: 1, acquire_timeout: 100 });
+      const pool = new Pool(server.config, { size: 1, acquire_timeout: 1500 });
       await pool.query('SELECT 1');
       const stopMetrics = instrument({ meter, pools: { main: pool } });
       let finish;
