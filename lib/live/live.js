@@ -39,7 +39,7 @@ const tagsOf = ({ tags }) => (tags.length > 0 ? tags : [undefined]);
 /** The options that `respond` does not have, or that go to it in another way. */
 const OWN_OPTIONS = ['tags', 'settings'];
 
-/** @returns {object} options for `respond`, which refuses those that are inherited or hidden: a spread would lose them */
+/** @returns {object} options for `respond`, which refuses those that a spread would lose: inherited or hidden ones */
 function withoutOwn(options) {
   const fields = Object.getOwnPropertyDescriptors(options);
   for (const name of OWN_OPTIONS) delete fields[name];

@@ -59,8 +59,8 @@ function leftOf(options, since) {
 const isLost = error => error instanceof ConnectionError || (error instanceof PostgresError && error.code === '08006');
 
 /**
- * Whether a query was refused before it was executed, since its prepared statement has other columns now. Its connection
- * does not send it again behind a write, whose order it keeps; queries of a pool have none.
+ * Whether a query was refused before it was executed, since its prepared statement has other columns now. A connection
+ * keeps the order of requests, so it does not send such a query again behind a write; queries of a pool have no order.
  */
 const isOutdated = error =>
   error instanceof PostgresError && error.routine === 'RevalidateCachedQuery' && !error.where && !error.index;
